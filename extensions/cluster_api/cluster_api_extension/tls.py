@@ -27,6 +27,9 @@ class TlsProblem(Exception):
 class ServerTls:
     """The settings of TLS of the service.
 
+    A context only ever gains authorities (`SSL_CTX_load_verify_locations`), so each renewal makes a new one: an
+    authority that was replaced is no longer trusted. Nothing is resumed, which would skip the certificate of the caller.
+
     Raises:
         OSError: a file cannot be read, from the constructor and from `renew`.
         TlsProblem: a file holds something else.
@@ -35,27 +38,35 @@ class ServerTls:
     def __init__(self, files: TlsFiles) -> None:
         self._files = files
         self._stamp = files.stamp()
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
-        self.context.verify_mode = ssl.CERT_REQUIRED
-        self._load()
+        self.context = self._current = _context_of(files)
+        self.context.sni_callback = self._with_current
 
-    def _load(self) -> None:
-        files = self._files
-        try:
-            self.context.load_cert_chain(files.certificate, files.key)
-        except ssl.SSLError as error:
-            raise TlsProblem(f"{files.certificate} and {files.key} are no certificate with its key, in PEM.") from error
-        try:
-            self.context.load_verify_locations(files.client_ca)
-        except ssl.SSLError as error:
-            raise TlsProblem(f"{files.client_ca} is no authority of certificates, in PEM.") from error
+    def _with_current(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        """Called at each hello of a caller, also at one without a name."""
+        connection.context = self._current
 
     def renew(self) -> bool:
         """Takes the files again if they have changed; new connections see them. Says whether they have."""
         stamp = self._files.stamp()
         if stamp == self._stamp:
             return False
-        self._load()
+        self._current = _context_of(self._files)
         self._stamp = stamp
         return True
+
+
+def _context_of(files: TlsFiles) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.options |= ssl.OP_NO_TICKET
+    context.num_tickets = 0
+    try:
+        context.load_cert_chain(files.certificate, files.key)
+    except ssl.SSLError as error:
+        raise TlsProblem(f"{files.certificate} and {files.key} are no certificate with its key, in PEM.") from error
+    try:
+        context.load_verify_locations(files.client_ca)
+    except ssl.SSLError as error:
+        raise TlsProblem(f"{files.client_ca} is no authority of certificates, in PEM.") from error
+    return context

@@ -290,6 +290,32 @@ def test_a_renewed_certificate_is_shown_to_new_connections(tmp_path: Path) -> No
     served(tmp_path, body)
 
 
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_an_authority_that_was_replaced_is_no_longer_trusted(version: ssl.TLSVersion, tmp_path: Path) -> None:
+    async def body(caller: Caller, _management: Management) -> None:
+        before, after = (
+            client_tls(tmp_path, each.issue("cluster-api-managers")) for each in (AUTHORITY, OTHER_AUTHORITY)
+        )
+        for context in (before, after):
+            context.maximum_version = version
+
+        async def asked_with(context: ssl.SSLContext) -> bool:
+            # With the same context as before, a session would be resumed if the server allowed it.
+            async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session:
+                try:
+                    await Caller(caller.url, session, caller.tls).ask("canupdatemachine")
+                except (aiohttp.ClientError, OSError):
+                    return False
+            return True
+
+        assert (await asked_with(before), await asked_with(after)) == (True, False)
+        (tmp_path / "ca.crt").write_bytes(OTHER_AUTHORITY.certificate)
+        assert caller.tls.renew()
+        assert (await asked_with(before), await asked_with(after)) == (False, True)
+
+    served(tmp_path, body)
+
+
 def test_a_management_cluster_that_gives_no_answer_makes_no_machine_fail(tmp_path: Path) -> None:
     async def body(caller: Caller, management: Management) -> None:
         management.server.faults.answer(503, "*", "", times=100)
