@@ -9,11 +9,11 @@ from datetime import datetime
 from .documents import CLEAR, NotUnderstood
 from .fields import Json
 from .holds import machine_path
-from .kubernetes_api import KubernetesApi
+from .kubernetes_api import KubernetesApi, Unanswered
 from .store import Store
 from .tasks import TaskState, Wanted
 from .turns import Choice, Turn, is_over, left_because, turn_of, wanted_by
-from .upgrade_tasks import is_made, owner_of
+from .upgrade_tasks import NAME, is_made, owner_of
 
 LOG = logging.getLogger("cluster_api_extension")
 
@@ -28,22 +28,33 @@ class Choosing:
     async def look(self) -> dict[str, Turn]:
         """The UpgradeTasks that may be carried out, by their UIDs; those of people get a task if they have none.
 
+        One whose objects cannot be read or written keeps no other one waiting, unless it was begun.
+
         Raises:
-            Unanswered: they cannot be read, or their tasks cannot be read or written.
+            Unanswered: they cannot be read, or there is no answer for one that was begun, or for each one.
         """
         listed = await self._store.upgrade_tasks.listed(self._choice.namespace)
         turns, left = dict[str, Turn](), dict[str, str]()
+        unanswered: Unanswered | None = None
         for task in listed:
             if is_over(task):
                 continue
-            uid = task["metadata"]["uid"]
-            if cause := await self._left(task, listed):
+            uid, cause = task["metadata"]["uid"], ""
+            try:
+                cause = await self._left(task, listed)
+            except Unanswered as error:
+                if turn_of(task).begun:
+                    raise
+                cause, unanswered = str(error), error
+            if cause:
                 left[uid] = cause
                 if self._said.get(uid) != cause:
                     LOG.info("UpgradeTask %s/%s is left: %s", *_name(task), cause)
             else:
                 turns[uid] = turn_of(task)
         self._said = left
+        if unanswered and not turns:
+            raise unanswered
         return turns
 
     async def _left(self, task: Json, listed: Sequence[Json]) -> str:
@@ -72,6 +83,8 @@ class Choosing:
 
         Its limits are those that the service gives its own ones.
         """
+        if len(wanted.name) > NAME:
+            return f"its name has more than {NAME} characters: make it again with a shorter one."
         budget = self._choice.budget.of_machines(len(task["spec"]["machinesRequireUpgrade"]))
         where = f"configmap/{wanted.task_name}"
         try:

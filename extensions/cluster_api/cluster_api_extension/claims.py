@@ -63,7 +63,12 @@ class Claims:
         return None
 
     async def _held(self, wanted: Wanted) -> bool:
-        return bool(holder_at(await self._api.read(self._store.leases(wanted.task_name)), self._now()))
+        lease = await self._api.read(self._store.leases(wanted.task_name))
+        try:
+            return bool(holder_at(lease, self._now()))
+        except NotUnderstood:
+            # A run may hold it. The service, and the choice of UpgradeTasks, say what to do.
+            return True
 
     async def _claim(self, task: Task, item: Json) -> bool:
         try:

@@ -28,7 +28,7 @@ class ServerTls:
     """The settings of TLS of the service.
 
     A context only ever gains authorities (`SSL_CTX_load_verify_locations`), so each renewal makes a new one: an
-    authority that was replaced is no longer trusted. Nothing is resumed, which would skip the certificate of the caller.
+    authority that was replaced is no longer trusted. No session is resumed, which would skip the caller's certificate.
 
     Raises:
         OSError: a file cannot be read, from the constructor and from `renew`.

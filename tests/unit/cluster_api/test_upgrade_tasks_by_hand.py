@@ -173,6 +173,22 @@ def test_another_one_is_left_and_the_cause_is_said_once(
     by_hand(body)
 
 
+LONG = "by-hand-" + 56 * "a"
+
+
+def test_one_that_cannot_have_a_task_keeps_no_other_one_waiting(said: Callable[[], list[str]]) -> None:
+    async def body(place: Hand) -> None:
+        place.make(LONG)
+        place.make("by-hand", cluster={"name": "no label"})
+        place.make("another", "md-1")
+        assert await place.claimed() == "another"
+        cause = f"The API server answers POST /api/v1/namespaces/{NAMESPACE}/configmaps with 422."
+        long = f"{LONG} is left: its name has more than 63 characters: make it again with a shorter one."
+        assert sorted(said()) == sorted([long, f"by-hand is left: {cause}"])
+
+    by_hand(body)
+
+
 def test_one_that_is_not_next_to_its_machines_is_left(said: Callable[[], list[str]]) -> None:
     async def body(place: Hand) -> None:
         place.make("by-hand", cluster={"namespace": "clusters", "name": "mem"})

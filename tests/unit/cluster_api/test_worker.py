@@ -250,6 +250,24 @@ def test_a_command_is_asked_to_end_when_the_claim_of_its_worker_is_lost(tmp_path
     inside(body)
 
 
+def test_a_claim_that_cannot_be_read_counts_as_held_and_is_named_to_whoever_asks() -> None:
+    async def body(place: Place) -> None:
+        await place.ask("one")
+        assert await place.claims("run-1").claim_next()
+        (name,) = place.management.objects(LEASES)
+        lease = {**place.management.objects(LEASES)[name], "spec": {"holderIdentity": "ada"}}
+        place.management.resources.replace(LEASES, NAMESPACE, name, lease)
+        answer = await place.ask("one")
+        assert answer["message"] == f"The Lease {name} has a holder, but no times: delete it."
+        await place.ask("two")
+        assert await place.claims("run-2").claim_next() is None
+        task = await place.claims("run-2", side_by_side=2).claim_next()
+        assert task is not None
+        assert task.wanted.name == "two"
+
+    inside(body)
+
+
 def test_a_task_that_others_wrote_is_left_alone_and_named_to_whoever_asks() -> None:
     async def body(place: Place) -> None:
         await place.ask("one")

@@ -1,0 +1,35 @@
+"""UpgradeTasks whose objects cannot be read: which others wait for them."""
+
+from __future__ import annotations
+
+import pytest
+
+from extensions.cluster_api.cluster_api_extension.kubernetes_api import Unanswered
+from tests.unit.cluster_api.test_upgrade_tasks_by_hand import Hand, by_hand
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_one_without_an_answer_keeps_others_waiting_if_it_was_begun(begun: bool) -> None:
+    async def body(place: Hand) -> None:
+        place.make("by-hand")
+        place.make("another", "md-1")
+        if begun:
+            place.answered("by-hand", phase="Ongoing")
+        place.management.server.faults.answer(503, "GET", "machines/one")
+        if begun:
+            with pytest.raises(Unanswered, match="machines/one with 503"):
+                await place.claimed()
+        else:
+            assert await place.claimed() == "another"
+
+    by_hand(body)
+
+
+def test_it_is_an_error_if_there_is_no_answer_for_any() -> None:
+    async def body(place: Hand) -> None:
+        place.make("by-hand")
+        place.management.server.faults.answer(503, "GET", "machines/one")
+        with pytest.raises(Unanswered, match="machines/one with 503"):
+            await place.claimed()
+
+    by_hand(body)
