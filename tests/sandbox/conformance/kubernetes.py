@@ -12,6 +12,7 @@ from tests.sandbox.conformance import kubernetes_admission as admitted
 from tests.sandbox.conformance import kubernetes_controlled as definitions
 from tests.sandbox.conformance import kubernetes_evictions as evicting
 from tests.sandbox.conformance import kubernetes_execution as execution
+from tests.sandbox.conformance import kubernetes_metadata as metadata
 from tests.sandbox.conformance import kubernetes_objects as cases
 from tests.sandbox.conformance.kubernetes_asking import Case, OfLab, Seen, seen
 
@@ -30,6 +31,9 @@ CASES: dict[str, Case] = {
         cases.rights,
         cases.events,
         cases.watches,
+        metadata.labels,
+        metadata.owners,
+        metadata.sizes,
         admitted.security,
         admitted.admission,
         admitted.limits,

@@ -12,7 +12,7 @@ from tests.sandbox.kubernetes.api import APPLY, MERGE, OPERATIONS, STRATEGIC
 _FILLED_BY_OTHERS = ("ownerReferences", "managedFields", "creationTimestamp", "uid", "resourceVersion")
 
 
-def _namespace(ask: Asking, name: str) -> str:
+def namespace_of(ask: Asking, name: str) -> str:
     """A namespace of the case, which can be used."""
     ask("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
     ask.until(lambda: ask("GET", f"/api/v1/namespaces/{name}/serviceaccounts/default").status == 200)
@@ -33,7 +33,7 @@ def stateful_set(**spec: Any) -> Json:
 
 def objects(ask: Asking) -> Iterator[Any]:
     """Making, reading and removing."""
-    here = _namespace(ask, "conformance-objects")
+    here = namespace_of(ask, "conformance-objects")
     maps = f"{here}/configmaps"
     yield outcome(ask("POST", maps, config_map()))
     yield outcome(ask("POST", maps, config_map()))
@@ -57,7 +57,7 @@ def objects(ask: Asking) -> Iterator[Any]:
 
 def pages(ask: Asking) -> Iterator[Any]:
     """Lists in pages, which are all of one time, and an invalid place in a list."""
-    maps = _namespace(ask, "conformance-pages") + "/configmaps"
+    maps = namespace_of(ask, "conformance-pages") + "/configmaps"
     for name in ("five", "four", "one", "three", "two"):
         ask("POST", maps, config_map(name, labels={"page": "yes"}))
     query = {"limit": "2", "labelSelector": "page=yes"}
@@ -75,7 +75,7 @@ def pages(ask: Asking) -> Iterator[Any]:
 
 def paths(ask: Asking) -> Iterator[Any]:
     """Paths and methods that do not exist."""
-    here = _namespace(ask, "conformance-paths")
+    here = namespace_of(ask, "conformance-paths")
     ask("POST", f"{here}/configmaps", config_map())
     yield outcome(ask("GET", "/apis/nothing.example/v1/things"))
     yield outcome(ask("GET", f"{here}/things"))
@@ -89,7 +89,7 @@ def paths(ask: Asking) -> Iterator[Any]:
 
 def versions(ask: Asking) -> Iterator[Any]:
     """Writes over another version, and preconditions."""
-    maps = _namespace(ask, "conformance-versions") + "/configmaps"
+    maps = namespace_of(ask, "conformance-versions") + "/configmaps"
     made = ask("POST", maps, config_map()).body
     changed = ask("PATCH", f"{maps}/one", {"data": {"key": "new"}}, media_type=MERGE).body
     yield made["metadata"]["resourceVersion"] != changed["metadata"]["resourceVersion"]
@@ -112,7 +112,7 @@ def versions(ask: Asking) -> Iterator[Any]:
 
 def patches(ask: Asking) -> Iterator[Any]:
     """Every kind of patch on a StatefulSet."""
-    sets = "/apis/apps/v1" + _namespace(ask, "conformance-patches").removeprefix("/api/v1") + "/statefulsets"
+    sets = "/apis/apps/v1" + namespace_of(ask, "conformance-patches").removeprefix("/api/v1") + "/statefulsets"
     path = f"{sets}/data"
     ask("POST", sets, stateful_set())
     image = {"spec": {"template": {"spec": {"containers": [{"name": "server", "image": "probe:2"}]}}}}
@@ -148,7 +148,7 @@ def patches(ask: Asking) -> Iterator[Any]:
 
 def defaults(ask: Asking) -> Iterator[Any]:
     """Fields that are filled in."""
-    here = _namespace(ask, "conformance-defaults")
+    here = namespace_of(ask, "conformance-defaults")
     sets = "/apis/apps/v1" + here.removeprefix("/api/v1") + "/statefulsets"
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     made = ask("POST", sets, stateful_set(volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": claim}])).body
@@ -167,7 +167,7 @@ def defaults(ask: Asking) -> Iterator[Any]:
 
 def applies(ask: Asking) -> Iterator[Any]:
     """Server-side apply: who owns what."""
-    path = _namespace(ask, "conformance-applies") + "/configmaps/one"
+    path = namespace_of(ask, "conformance-applies") + "/configmaps/one"
     body: Json = {"apiVersion": "v1", "kind": "ConfigMap", **config_map(labels={"a": "1", "b": "2"})}
     yield outcome(ask("PATCH", path, body, media_type=APPLY))
     yield outcome(ask("PATCH", path, body, media_type=APPLY, fieldManager="owner"))
@@ -186,7 +186,7 @@ def applies(ask: Asking) -> Iterator[Any]:
 
 def finalizers(ask: Asking) -> Iterator[Any]:
     """An object that something holds."""
-    maps = _namespace(ask, "conformance-finalizers") + "/configmaps"
+    maps = namespace_of(ask, "conformance-finalizers") + "/configmaps"
     ask("POST", maps, config_map(finalizers=["example.org/hold"]))
     dying = ask("DELETE", f"{maps}/one")
     yield [outcome(dying), sorted(dying.body["metadata"].keys() - set(_FILLED_BY_OTHERS))]
@@ -197,7 +197,7 @@ def finalizers(ask: Asking) -> Iterator[Any]:
 
 def rights(ask: Asking) -> Iterator[Any]:
     """A user without rights, and one with some."""
-    here = _namespace(ask, "conformance-rights")
+    here = namespace_of(ask, "conformance-rights")
     for method, path in (
         ("GET", f"{here}/configmaps"),
         ("GET", f"{here}/configmaps/one"),
@@ -232,7 +232,7 @@ def rights(ask: Asking) -> Iterator[Any]:
 
 def events(ask: Asking) -> Iterator[Any]:
     """Events as they may be."""
-    path = _namespace(ask, "conformance-events") + "/events"
+    path = namespace_of(ask, "conformance-events") + "/events"
     about = {"kind": "Pod", "name": "one", "namespace": "conformance-events"}
     event = {
         "metadata": {"generateName": "one."},
@@ -252,7 +252,7 @@ def events(ask: Asking) -> Iterator[Any]:
 
 def watches(ask: Asking) -> Iterator[Any]:
     """The changes that a watch of a part of the objects gets."""
-    maps = _namespace(ask, "conformance-watches") + "/configmaps"
+    maps = namespace_of(ask, "conformance-watches") + "/configmaps"
     since = ask("GET", maps).body["metadata"]["resourceVersion"]
     ask("POST", maps, config_map(labels={"a": "1"}))
     ask("POST", maps, config_map("two"))

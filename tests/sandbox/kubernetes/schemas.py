@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from tests.sandbox.kubernetes.metadata_rules import Cause
 from tests.sandbox.kubernetes.objects import Json, Kind, bad_request, copied, invalid
-from tests.sandbox.kubernetes.validation import Cause
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),

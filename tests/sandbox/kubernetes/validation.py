@@ -6,18 +6,26 @@ import json
 import re
 from collections.abc import Callable
 
+from tests.sandbox.kubernetes.metadata_rules import (
+    MOST_OF_LABEL,
+    MOST_OF_NAME,
+    SUBDOMAIN,
+    SUBDOMAIN_RULE,
+    Cause,
+    broken_by_others,
+    broken_in,
+)
 from tests.sandbox.kubernetes.objects import Json, Kind, copied, invalid
 from tests.sandbox.kubernetes.selectors import selected
 
-Cause = tuple[str, str, str]
-
-_NAME = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
-_NAME_RULE = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
-    "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
 _FREE_NAMES = frozenset({"roles", "rolebindings", "clusterroles", "clusterrolebindings"})
+_SHORT_NAMES = frozenset({"namespaces", "services"})
+_MOST_OF_CONFIG_MAP = 1_048_576
+_CONFIG_KEY = re.compile(r"[-._a-zA-Z0-9]+")
+_CONFIG_KEY_RULE = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or "
+    "'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+)
 _MAY_CHANGE = (
     "replicas",
     "ordinals",
@@ -41,14 +49,34 @@ _POD_FIXED = (
 def check(kind: Kind, item: Json, before: Json | None) -> None:
     """Raises Refused (422) where an object, or the change from what was before, breaks a rule."""
     name = item["metadata"]["name"]
-    causes: list[Cause] = []
-    if before is None and kind.plural not in _FREE_NAMES and not _NAME.match(name):
-        causes.append(("FieldValueInvalid", "metadata.name", f'Invalid value: "{name}": {_NAME_RULE}'))
+    metadata = item["metadata"]
+    causes = [*(_name(kind, name) if before is None else ()), *broken_in(metadata, "metadata")]
+    causes += broken_by_others(metadata, built_in="." not in kind.group.removesuffix(".k8s.io"))
     rules = _RULES.get(kind.kind)
     if rules:
         causes += rules(item, before)
     if causes:
         raise invalid(kind, name, causes)
+
+
+def _name(kind: Kind, name: str) -> list[Cause]:
+    rules, most = list[str](), MOST_OF_LABEL if kind.plural in _SHORT_NAMES else MOST_OF_NAME
+    if kind.plural not in _FREE_NAMES:
+        rules += [f"must be no more than {most} characters"] if len(name) > most else []
+        rules += [SUBDOMAIN_RULE] if not SUBDOMAIN.fullmatch(name) else []
+    return [("FieldValueInvalid", "metadata.name", f'Invalid value: "{name}": {rule}') for rule in rules]
+
+
+def _config_map(item: Json, _before: Json | None) -> list[Cause]:
+    data = {**(item.get("data") or {}), **(item.get("binaryData") or {})}
+    causes: list[Cause] = [
+        ("FieldValueInvalid", f"data[{key}]", f'Invalid value: "{key}": {_CONFIG_KEY_RULE}')
+        for key in data
+        if not _CONFIG_KEY.fullmatch(key)
+    ]
+    if sum(len(value.encode()) for value in data.values()) > _MOST_OF_CONFIG_MAP:
+        causes.append(("FieldValueTooLong", "[]", f"Too long: may not be more than {_MOST_OF_CONFIG_MAP} bytes"))
+    return causes
 
 
 def _containers(spec: Json, at: str) -> list[Cause]:
@@ -102,6 +130,7 @@ def _stateful_set(item: Json, before: Json | None) -> list[Cause]:
     if spec["replicas"] < 0:
         text = f"Invalid value: {spec['replicas']}: must be greater than or equal to 0"
         causes.append(("FieldValueInvalid", "spec.replicas", text))
+    causes += broken_in(spec["template"]["metadata"], "spec.template")
     causes += _containers(spec["template"]["spec"], "spec.template.spec")
     if before is not None:
         fixed = [{key: each for key, each in one["spec"].items() if key not in _MAY_CHANGE} for one in (item, before)]
@@ -125,6 +154,7 @@ def _event(item: Json, _before: Json | None) -> list[Cause]:
 
 
 _RULES: dict[str, Callable[[Json, Json | None], list[Cause]]] = {
+    "ConfigMap": _config_map,
     "Pod": _pod,
     "StatefulSet": _stateful_set,
     "RoleBinding": _owned_by_role,
