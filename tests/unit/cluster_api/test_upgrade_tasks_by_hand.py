@@ -178,7 +178,7 @@ LONG = "by-hand-" + 56 * "a"
 
 def test_one_that_cannot_have_a_task_keeps_no_other_one_waiting(said: Callable[[], list[str]]) -> None:
     async def body(place: Hand) -> None:
-        place.make(LONG)
+        place.make(LONG, machineDeploymentRef={"kind": "MachineDeployment", "name": "md-2"})
         place.make("by-hand", cluster={"name": "no label"})
         place.make("another", "md-1")
         assert await place.claimed() == "another"
