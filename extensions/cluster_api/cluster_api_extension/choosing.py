@@ -13,7 +13,7 @@ from .kubernetes_api import KubernetesApi, Unanswered
 from .store import Store
 from .tasks import TaskState, Wanted
 from .turns import Choice, Turn, is_over, left_because, turn_of, wanted_by
-from .upgrade_tasks import NAME, is_made, owner_of
+from .upgrade_tasks import is_made, owner_of
 
 LOG = logging.getLogger("cluster_api_extension")
 
@@ -83,8 +83,6 @@ class Choosing:
 
         Its limits are those that the service gives its own ones.
         """
-        if len(wanted.name) > NAME:
-            return f"its name has more than {NAME} characters: make it again with a shorter one."
         budget = self._choice.budget.of_machines(len(task["spec"]["machinesRequireUpgrade"]))
         where = f"configmap/{wanted.task_name}"
         try:

@@ -14,7 +14,9 @@ from .tasks import Task, TaskState, Wanted
 
 TASK_LABEL = "upgrade.stateful/machine-task"
 UPGRADE_TASK_LABEL = "upgrade.stateful/upgrade-task"
-"""The label of the task of an UpgradeTask, with its name."""
+"""The label of the task of an UpgradeTask, with its name, cut to what a label may have."""
+LABEL = 63
+"""The most characters of the value of a label."""
 STATE_LABEL = "upgrade.stateful/state"
 CLUSTER_LABEL = "cluster.x-k8s.io/cluster-name"
 CLEAR = "upgrade.stateful/clear"
@@ -48,7 +50,7 @@ def config_map_of(task: Task, namespace: str, version: str = "") -> Json:
 
 
 def _marked(wanted: Wanted) -> dict[str, str]:
-    return {UPGRADE_TASK_LABEL: wanted.name} if wanted.upgrade_task else {TASK_LABEL: "true"}
+    return {UPGRADE_TASK_LABEL: wanted.name[:LABEL].rstrip("-.")} if wanted.upgrade_task else {TASK_LABEL: "true"}
 
 
 def task_of(config_map: Mapping[str, Any]) -> Task:
