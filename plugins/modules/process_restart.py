@@ -37,7 +37,8 @@ options:
       - V(scheduled) gives each pod of the batch that has no phase the one in O(phase), or the one of its StatefulSet,
         whose annotation is then removed. It also makes the new members of O(configuration[].replicas).
       - V(restarted) restarts the pods of the batch that have a phase, and follows them until they have joined.
-      - V(unscheduled) removes the phase from pods whose restart has not started.
+      - V(unscheduled) removes the phase from pods of the batch whose restart has not started. The other pods keep the
+        phase of their StatefulSet.
       - V(resumed) looks for an interrupted restart of all members at once, in all pools of the namespace, and
         finishes it, unless none of its processes was asked to end yet. It needs no lock. It works while no server
         answers, unless a run that lives has the lock of the run that has marked these pods. If O(pools) names some, a

@@ -164,6 +164,7 @@ def _marked(task: Task, cluster: KubernetesClient, marks: Marks, configurations:
         for name, mark in batch.marks.items():
             if mark.phase in SCHEDULED:
                 task.ask(partial(marks.clear, batch.pods[name]))
+        _hand_on(task, batch, marks)
     for pool in batch.pools:
         if batch.phases[pool.name] in SCHEDULED:
             task.ask(partial(marks.take_from, pool))

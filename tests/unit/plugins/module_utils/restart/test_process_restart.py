@@ -68,6 +68,15 @@ def test_pods_of_a_scheduled_set_that_a_run_leaves_out_keep_its_phase_and_name_n
         assert not any("upgrade.stateful/restart-run" in pod["metadata"]["annotations"] for pod in there.pods.values())
 
 
+def test_pods_of_a_scheduled_set_that_are_not_unscheduled_keep_its_phase(there: World) -> None:
+    there.annotate("data", restart_phase="schedule-rolling")
+    there.annotate("data-2", restart_phase="schedule")
+    assert codes(there.restart("data-0", state="unscheduled")) == []
+    assert there.sets["data"]["metadata"]["annotations"] == {}
+    assert there.phases() == {"data-1": "schedule-rolling", "data-2": "schedule"}
+    assert not there.restart("data-0", state="unscheduled")["changed"]
+
+
 def test_only_pods_whose_restart_has_not_begun_are_unscheduled(there: World) -> None:
     scheduled(there, "data-0").annotate("data-1", restart_phase="stop", restart_process="data-1/1")
     there.restart(*NAMES, state="unscheduled")
