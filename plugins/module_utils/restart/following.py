@@ -79,6 +79,8 @@ class Restarting:
     """The restarts of each container when this task began to follow the pod."""
     _silence: str = ""
     """Why no server has answered the last look; empty if one has, or none was asked."""
+    _refused: Refusal | None = None
+    """The refusal by a server at the last look that time does not end."""
 
     def begin(self, pod: Pod, mark: Marked, member: str, process: Process) -> None:
         """Note that this process of a pod is to be stopped. The next looks stop it.
@@ -117,6 +119,9 @@ class Restarting:
                 self._adopted.add(name)
             others = [(batch.marks[n], found[n]) for n in there if n != name and not _rests(batch.marks[n], found[n])]
             verdicts.append(self._step(batch, mark, pod, found[name], others))
+        up = (there[name][0].rests or (each.running and each.has_configuration) for name, each in found.items())
+        if self._refused is not None and all(up):
+            raise self._refused
         ended = {name for name, trail in self.follower.trails.items() if ReplacementStage.JOINED in trail.reached}
         marks = {name: replace(mark, phase=None) if name in ended else mark for name, mark in batch.marks.items()}
         return View(replace(batch, marks=marks), combine(verdicts))
@@ -139,16 +144,18 @@ class Restarting:
 
     def _members(self, there: Mapping[str, tuple[Marked, Pod]]) -> Mapping[str, ClusterMember]:
         """The members of the cluster, once one is to join. While all are stopped together, none answers."""
-        self._silence = ""
+        self._silence, self._refused = "", None
         phases = {mark.phase for mark, _pod in there.values()}
         if not phases & STARTING:
             return {}
         try:
             return self.absence.look(list(there))
-        except Unreachable as error:
+        except Refusal as error:
             if not phases & TOGETHER:
                 raise
             self._silence = error.verdict.reasons[0].message
+            # The first that runs again may refuse the connection: the others are started all the same.
+            self._refused = None if isinstance(error, Unreachable) else error
             return {}
 
     def _process(self, batch: RestartBatch, mark: Marked, pod: Pod, members: Mapping[str, ClusterMember]) -> Process:

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import (
+    Unreachable,
+    refusal,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Namespace
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.phases import CLUSTER, PHASE
@@ -31,8 +34,12 @@ class OfAgents(Servers):
     agents: Mapping[str, Agent] = field(default_factory=dict)
     answers: bool = True
     """Whether processes that were started again answer."""
+    refuses: str = ""
+    """The code of the refusal with which each process answers; empty if they serve the user."""
 
     def _served(self, method: str, path: str, body: Any = None) -> Json:
+        if self.refuses:
+            raise refusal(self.refuses, "It does not accept the connection.", "Correct it.")
         if not any(agent.running for agent in self.agents.values()):
             raise Unreachable.because("opensearch_unreachable", "No member answers.", "Wait.")
         if not self.answers and not any(agent.running and agent.number == 1 for agent in self.agents.values()):
@@ -174,6 +181,17 @@ def test_a_cluster_that_answers_knows_its_members_whatever_pools_the_user_names(
     there.servers = Servers(state=state_answer(NAMES, [], elected="data-0"), nodes=there.servers.nodes)
     result = there.restart(state="resumed", pools=["managers"], expected=[])
     assert (codes(result), len(result["members"]), there.phases()) == ([], 3, {})
+
+
+def test_a_member_that_refuses_the_connection_keeps_no_other_one_stopped(there: AgentWorld) -> None:
+    """Started before the others, it speaks another scheme, or knows other users."""
+    there.kill_at = 19
+    with pytest.raises(Killed):
+        restarted(there)
+    assert there.started == ["data-0/2"]
+    there.kill_at, there.servers = None, replace(cast(OfAgents, there.servers), refuses="opensearch_credentials")
+    assert codes(restarted(there)) == ["opensearch_credentials"]
+    assert sorted(there.started) == SECOND
 
 
 def test_a_restart_of_a_named_pool_is_taken_with_all_pools_that_it_has_stopped() -> None:
