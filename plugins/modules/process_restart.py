@@ -42,7 +42,8 @@ options:
       - V(resumed) looks for an interrupted restart of all members at once, in all pools of the namespace, and
         finishes it, unless none of its processes was asked to end yet. It needs no lock. It works while no server
         answers, unless a run that lives has the lock of the run that has marked these pods. If O(pools) names some, a
-        restart without an answer that is of none of them is left alone.
+        restart without an answer that is of none of them is left alone. It refuses if it cannot see whose the restart
+        is, because the cluster refuses the user or restarts of several clusters are there, and O(pools) names none.
       - V(completed) ends a run with O(configuration). It removes the former contents and the keys of members that
         are gone. Secrets with configurations that no pod has used for 15 minutes are deleted. It also installs the
         O(licence), which is used with this state only.

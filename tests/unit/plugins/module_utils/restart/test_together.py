@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import (
+    Refusal,
     Unreachable,
     refusal,
 )
@@ -183,6 +184,31 @@ def test_a_cluster_that_answers_knows_its_members_whatever_pools_the_user_names(
     assert (codes(result), len(result["members"]), there.phases()) == ([], 3, {})
 
 
+@pytest.mark.parametrize("refused_by", ["opensearch_credentials", "opensearch_rights"])
+def test_a_cluster_that_refuses_the_user_is_not_taken_for_a_silent_one(there: AgentWorld, refused_by: str) -> None:
+    there.kill_at = 18
+    with pytest.raises(Killed):
+        restarted(there)
+    there.kill_at = None
+    before = (there.phases(), [*there.started])
+    own, there.servers = there.servers, OfAgents(refuses=refused_by)
+    result = there.restart(state="resumed", pools=[], expected=[])
+    assert (codes(result), (there.phases(), there.started)) == ([refused_by, "restart_owner_unknown"], before)
+    # The user may know better. Once all run, the connection has to serve.
+    there.servers = replace(cast(OfAgents, own), refuses=refused_by)
+    assert codes(there.restart(state="resumed", pools=["data"], expected=[])) == [refused_by]
+    assert sorted(there.started) == SECOND
+
+
+def test_a_process_that_speaks_another_scheme_is_a_silent_one(there: AgentWorld) -> None:
+    there.kill_at = 18
+    with pytest.raises(Killed):
+        restarted(there)
+    there.kill_at, there.servers = None, replace(cast(OfAgents, there.servers), refuses="opensearch_tls")
+    assert codes(there.restart(state="resumed", pools=[], expected=[])) == ["opensearch_tls"]
+    assert sorted(there.started) == SECOND
+
+
 def test_a_member_that_refuses_the_connection_keeps_no_other_one_stopped(there: AgentWorld) -> None:
     """Started before the others, it speaks another scheme, or knows other users."""
     there.kill_at = 19
@@ -192,6 +218,30 @@ def test_a_member_that_refuses_the_connection_keeps_no_other_one_stopped(there: 
     there.kill_at, there.servers = None, replace(cast(OfAgents, there.servers), refuses="opensearch_credentials")
     assert codes(restarted(there)) == ["opensearch_credentials"]
     assert sorted(there.started) == SECOND
+
+
+def marked_by(locks: Mapping[str, Mapping[str, str]], **params: Any) -> Any:
+    """The own pools of a cluster that does not answer, of pools with one pod each, by their annotations."""
+    pods = tuple(replace(objects.member(name), annotations=found) for name, found in locks.items())
+    task = Task({"pools": [], "namespace": "search", "annotation": PHASE, "lock": None, **params})
+    found = {name.rpartition("-")[0]: [name] for name in locks}
+    return of_own_cluster(task, cast(Any, None), cast(Any, OfAgents()), Namespace("search", (), pods), found)
+
+
+def test_without_an_answer_restarts_of_several_clusters_are_separated_by_the_user_alone() -> None:
+    locks = {f"{name}-0": {CLUSTER: name, PHASE: "start-coordinated"} for name in ("one", "another")}
+    with pytest.raises(Refusal) as refused:
+        marked_by(locks)
+    (reason,) = refused.value.verdict.reasons
+    assert reason.code == "restarts_of_several_clusters"
+    assert "another (lock another), one (lock one)" in reason.message
+    assert [*marked_by(locks, pools=["one"], lock={"name": "one"})] == ["one"]
+
+
+def test_without_an_answer_pods_that_only_wait_and_name_no_lock_are_left_out() -> None:
+    """A run that has stopped a process has noted its lock on all pods, so that these are of another cluster."""
+    locks = {"one-0": {CLUSTER: "one", PHASE: "stop-coordinated"}, "other-0": {PHASE: "schedule-coordinated"}}
+    assert marked_by(locks, lock={"name": "one"}) == {"one": ["one-0"]}
 
 
 def test_a_restart_of_a_named_pool_is_taken_with_all_pools_that_it_has_stopped() -> None:
