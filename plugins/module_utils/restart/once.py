@@ -5,7 +5,7 @@ Without a note and marks a killed run looks like a new request, so the note come
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -50,15 +50,16 @@ def note_request(task: Task, order: Outcome) -> Outcome:
     """Note the request of a plan that is about to be carried out, once all its members are marked."""
     # The digest of the plan also covers the points to approve, which are no part of the request.
     noted = order.more["restart_request"]
-    request = Carried(noted["digest"], noted["base"], tuple(noted["replaced"]), scheduled=tuple(noted["scheduled"]))
+    lists = {name: tuple(noted[name]) for name in ("replaced", "scheduled", "members")}
+    request = Carried(noted["digest"], noted["base"], **lists)
     if task.check_mode or not order.more["batches"]:
         return Outcome(Verdict())
     return _note(task, lambda last: None if last == request else request)
 
 
-def note_completed(task: Task) -> Outcome:
-    """Note that the last request was carried out."""
-    return _note(task, lambda last: replace(last, completed=now_text()) if last and not last.completed else None)
+def note_completed(task: Task, left: Collection[str] = ()) -> Outcome:
+    """Note that the last request was carried out, unless some of its members are `left`, which are marked still."""
+    return _note(task, lambda last: last.ended(now_text(), left) if last else None)
 
 
 def _note(task: Task, change: Callable[[Carried | None], Carried | None]) -> Outcome:

@@ -85,7 +85,7 @@ def _order(task: Task) -> Outcome:
     marks = _marks(seen, task.params["annotation"])
     configuration = plan_configuration(task, seen, marks)
     last = carried_in(settings_of(task), seen.state.uuid)
-    partly = (last is None or bool(last.completed)) and marked_in_part(marks)
+    partly = (last is None or bool(last.completed)) and marked_in_part(marks, last.left if last is not None else ())
     stops = keeps_stopped(task.params["way"])
     request = pods_to_restart(marks, configuration.due, stops=stops, partly=partly)
     request = as_agreed(request, marks, last.scheduled if last is not None and not last.completed else ())
@@ -342,16 +342,16 @@ def _marked_all(task: Task, order: Outcome) -> Outcome:
 def _last(task: Task) -> Outcome:
     if task.params["groups"]:
         return forget_on_hosts(task)
-    return Outcome(Verdict()) if _leaves_others(task) else note_completed(task)
+    return note_completed(task, _left(task))
 
 
-def _leaves_others(task: Task) -> bool:
-    """Whether pods are left that runs on this cluster have marked. A run that was limited to some members leaves those
-    of an interrupted one, which would then look like one that was killed while it marked all pods."""
+def _left(task: Task) -> list[str]:
+    """The pods that are left of those which runs on this cluster have marked. A run that was limited to some members
+    leaves those of an interrupted one."""
     client, lock = kubernetes.connect(task.params["kubernetes"]), cluster_of(task)
     there = task.ask(lambda: observe_namespace(client, task.params["namespace"]))
-    left = (pod.annotations for pod in there.pods if is_to_restart(pod.annotations, task.params["annotation"]))
-    return any(each.get(RUN) and each.get(CLUSTER, "") == lock for each in left)
+    left = [pod for pod in there.pods if is_to_restart(pod.annotations, task.params["annotation"])]
+    return [each.name for each in left if each.annotations.get(RUN) and each.annotations.get(CLUSTER, "") == lock]
 
 
 def _words(params: Mapping[str, Any], more: Mapping[str, Any]) -> Words:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
 from ...common.errors import refusal
@@ -40,6 +40,18 @@ class Carried:
     """The time at which it was completed; empty before."""
     scheduled: tuple[str, ...] = ()
     """The members that people had scheduled then."""
+    members: tuple[str, ...] = ()
+    """All its members; none in the notes of earlier versions."""
+    left: tuple[str, ...] = ()
+    """The members that an interrupted run before it had marked, and that were left when it was completed."""
+
+    def ended(self, at: str, marked: Collection[str]) -> Carried | None:
+        """The note once the run has ended, with these members still marked; None if its own request is not complete.
+
+        A run that was limited to some members leaves those of an interrupted one.
+        """
+        over = not self.completed and (not marked or (self.members and not {*marked} & {*self.members}))
+        return replace(self, completed=at, left=tuple(sorted(marked))) if over else None
 
     def text(self, cluster: str) -> str:
         """The note as the cluster with this UUID carries it."""
@@ -50,8 +62,15 @@ def carried_in(settings: Settings, cluster: str) -> Carried | None:
     """The request that the cluster with this UUID carries, see `note_in`."""
 
     def read(note: Any) -> Carried:
-        digest, base = text(note, "digest"), text(note, "base")
-        return Carried(digest, base, texts(note, "replaced"), text(note, "completed", ""), texts(note, "scheduled", ()))
+        return Carried(
+            text(note, "digest"),
+            text(note, "base"),
+            texts(note, "replaced"),
+            text(note, "completed", ""),
+            texts(note, "scheduled", ()),
+            texts(note, "members", ()),
+            texts(note, "left", ()),
+        )
 
     return note_in(settings, REQUEST, cluster, read, "the last restart", "Set it to null, and look at the new plan.")
 
@@ -95,8 +114,9 @@ def request_of_plan(
     if last is not None and same and {*replaced} <= {*last.replaced}:
         return last
     order = [[batch.get("by", ""), *batch["members"]] for batch in batches]
-    since = last.digest if last else ""
-    return Carried(f"p{_sum([base, order, since])[:11]}", base, replaced, scheduled=tuple(scheduled))
+    since, members = last.digest if last else "", tuple(sorted(name for batch in batches for name in batch["members"]))
+    digest = f"p{_sum([base, order, since])[:11]}"
+    return Carried(digest, base, replaced, scheduled=tuple(scheduled), members=members)
 
 
 def _sum(content: Any) -> str:

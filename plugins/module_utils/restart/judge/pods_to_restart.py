@@ -68,14 +68,14 @@ def as_agreed(request: PodsToRestart, pods: Iterable[Marked], scheduled: Collect
     return replace(request, by_person=tuple(scheduled)) if left and by_person <= {*scheduled} else request
 
 
-def marked_in_part(pods: Sequence[Marked]) -> bool:
+def marked_in_part(pods: Sequence[Marked], left: Collection[str] = ()) -> bool:
     """Whether a run has marked some pods and not the others, and nothing else was done since.
 
     A run notes its request after the marks. So before that, one was killed while it made them. Pods that a person has
-    scheduled name no run.
+    scheduled name no run, and those that were `left` when the last request was completed are of the run before it.
     """
     marked = {pod.name for pod in pods if pod.phase is not None}
-    if marked != {pod.name for pod in pods if pod.run and pod.phase in SCHEDULED}:
+    if marked <= {*left} or marked != {pod.name for pod in pods if pod.run and pod.phase in SCHEDULED}:
         return False
     return bool(marked) and any(pod.name not in marked for pod in pods if not pod.stays_stopped)
 

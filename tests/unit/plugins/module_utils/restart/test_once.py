@@ -38,8 +38,8 @@ def settings(note: str | None) -> Settings:
 
 
 def test_a_note_is_read_as_it_was_written_and_one_of_another_cluster_is_none() -> None:
-    note = Carried("p1", "p2", ("b", "c"))
-    for each in (note, replace(note, completed="2026-11-25T02:00:00Z")):
+    note = Carried("p1", "p2", ("b", "c"), members=("a", "b", "c"))
+    for each in (note, replace(note, completed="2026-11-25T02:00:00Z", left=("d",))):
         assert carried_in(settings(each.text("uuid")), "uuid") == each
         assert carried_in(settings(each.text("uuid")), "another") is None
     assert carried_in(settings(None), "uuid") is None
@@ -69,6 +69,17 @@ def test_a_request_that_goes_on_keeps_its_digest_while_its_members_become_fewer(
         assert request_of_plan("p2", left, first, goes_on=True) == first
     # The pod of a is replaced by no consent to restart its process.
     assert request_of_plan("p2", [{"by": "pod", "members": ["a"]}], first, goes_on=True).digest != first.digest
+
+
+def test_a_request_ends_once_none_of_its_own_members_is_left() -> None:
+    note = request_of_plan("p2", BATCHES, None, goes_on=False)
+    assert note.members == ("a", "b", "c")
+    assert note.ended("now", []) == replace(note, completed="now")
+    assert note.ended("now", ["e", "d"]) == replace(note, completed="now", left=("d", "e"))
+    assert note.ended("now", ["d", "b"]) is None
+    assert replace(note, completed="before").ended("now", []) is None
+    # A note of an earlier version does not say which members it has.
+    assert replace(note, members=()).ended("now", ["d"]) is None
 
 
 def test_only_the_consent_to_the_last_request_with_its_points_is_used_up() -> None:

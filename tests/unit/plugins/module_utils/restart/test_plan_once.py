@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
@@ -103,13 +105,13 @@ def test_a_run_that_was_killed_after_it_had_marked_a_whole_set_goes_on_with_all(
 
 
 @pytest.mark.parametrize("lock", ["lock-of-this", "lock-of-another"])
-def test_a_run_that_was_limited_to_some_members_completes_no_request_of_others(
+def test_the_end_of_a_run_notes_the_members_of_an_interrupted_one_on_its_cluster(
     room: Room, monkeypatch: pytest.MonkeyPatch, lock: str
 ) -> None:
-    noted: list[str] = []
+    noted: list[list[str]] = []
 
-    def completed(_task: Task) -> Outcome:
-        noted.append("it")
+    def completed(_task: Task, left: Sequence[str]) -> Outcome:
+        noted.append([*left])
         return Outcome(Verdict())
 
     monkeypatch.setattr(restart_plan, "note_completed", completed)
@@ -118,7 +120,21 @@ def test_a_run_that_was_limited_to_some_members_completes_no_request_of_others(
     given |= {"namespace": "search", "kubernetes": {}, "lock": {"run": "r1", "name": "lock-of-this"}}
     assert SYSTEM.last is not None
     SYSTEM.last(Task(given, clock=room.clock))
-    assert noted == ([] if lock == "lock-of-this" else ["it"])
+    assert noted == [["data-1"] if lock == "lock-of-this" else []]
+
+
+def test_what_a_limited_run_has_left_is_no_run_that_was_killed_while_it_marked_all_pods(room: Room) -> None:
+    annotate(room, "data-0", restart_phase="schedule")
+    first = plan(room)
+    annotate(room, "data-0")
+    annotate(room, "data-1", restart_phase="schedule-rolling", restart_run="of-before")
+    begun(room, first, completed="2026-11-25T02:00:00Z", left=["data-1"])
+    assert order_of(plan(room)) == ["data-1"]
+    # The consent to the limited run covers no other one of the same member.
+    annotate(room, "data-0", restart_phase="schedule")
+    again = plan(room, members=["data-0"])
+    begun(room, again, completed="2026-11-25T02:00:00Z", left=["data-1"])
+    assert (order_of(again), plan(room, members=["data-0"])["digest"] != again["digest"]) == (["data-0"], True)
 
 
 def test_one_consent_covers_the_members_that_people_have_scheduled_until_all_are_done(room: Room) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -64,10 +64,11 @@ def plan(room: Room, added: str | None = None, **params: Any) -> dict[str, Any]:
     return perform(SYSTEM.order, Task({**given, **params}, clock=room.clock))
 
 
-def begun(room: Room, result: Mapping[str, Any], completed: str = "") -> None:
-    """Note a run that has started with this plan."""
+def begun(room: Room, result: Mapping[str, Any], completed: str = "", left: Sequence[str] = ()) -> None:
+    """Note a run that has started with this plan, and what it has `left` if it was completed."""
     noted = result["restart_request"]
-    note = Carried(noted["digest"], noted["base"], tuple(noted["replaced"]), completed, tuple(noted["scheduled"]))
+    lists = {name: tuple(noted[name]) for name in ("replaced", "scheduled", "members")}
+    note = Carried(noted["digest"], noted["base"], completed=completed, left=tuple(left), **lists)
     room.settings[REQUEST] = note.text(room.state.uuid)
 
 
