@@ -50,7 +50,7 @@ def note_request(task: Task, order: Outcome) -> Outcome:
     """Note the request of a plan that is about to be carried out, once all its members are marked."""
     # The digest of the plan also covers the points to approve, which are no part of the request.
     noted = order.more["restart_request"]
-    lists = {name: tuple(noted[name]) for name in ("replaced", "scheduled", "members")}
+    lists: dict[str, Any] = {name: tuple(noted[name]) for name in ("replaced", "scheduled", "members")}
     request = Carried(noted["digest"], noted["base"], **lists)
     if task.check_mode or not order.more["batches"]:
         return Outcome(Verdict())
