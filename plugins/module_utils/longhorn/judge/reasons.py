@@ -14,6 +14,12 @@ WITHOUT_SNAPSHOT = "detached_without_snapshot"
 """The name under which a user accepts that detached volumes get no snapshot."""
 
 
+LOST = "If the node is gone for good, delete it in Longhorn, then settle."
+"""The last part of the remedy for a node that a run has begun, which is first in the order until it is back."""
+POD_EVENTS = "If this does not pass, look at the events of its pod: huge pages, CPU, the image."
+"""The remedy for an instance manager that does not run."""
+
+
 def node_unknown(name: str) -> Reason:
     """The refusal of a node that Longhorn does not have."""
     remedy = "Name nodes as Longhorn lists them. If it was removed since the plan was made, run again."
@@ -43,13 +49,15 @@ def node_unfit(seen: Longhorn, node: Node) -> Iterator[Reason]:
     if not node.ready:
         cause = node.conditions.get("Ready")
         why = f": {cause.message.rstrip('.')}" if cause and cause.message else ""
-        yield waiting("node_not_ready", f"Longhorn node {name} is not ready{why}.", "Bring it up.", about=name)
+        remedy = f"Bring it up. {LOST}" if node.begun else "Bring it up."
+        yield waiting("node_not_ready", f"Longhorn node {name} is not ready{why}.", remedy, about=name)
     known = seen.kubernetes_nodes.get(name)
     if known is None or known.unschedulable:
         said = f"Kubernetes node {name} is {'missing' if known is None else 'cordoned'}."
         remedy = "Uncordon it: replicas are rebuilt only where they may run."
         if known is None:
             remedy = "Bring it back to the cluster, or delete the node in Longhorn if it is gone for good."
+            remedy += " Then settle." if node.begun else ""
         yield waiting("node_cordoned", said, remedy, about=name)
 
 
@@ -96,7 +104,7 @@ def system_not_upgraded(node: str, image: str) -> Reason:
 def manager_missing(node: str, image: str) -> Reason:
     """The wait for the instance manager of the image, which has been there: Longhorn may make it anew."""
     said = f"Node {node} has no instance manager of image {image} any more."
-    remedy = "If this does not pass, see that longhorn-manager runs on this node: it makes that object."
+    remedy = f"If this does not pass, see that longhorn-manager runs on this node: it makes that object. {LOST}"
     return waiting("manager_missing", said, remedy, about=node)
 
 

@@ -17,6 +17,8 @@ from ..observe.state import InstanceManager, Longhorn, Node, Volume
 from .copies import at_rest, healthy_nodes, lenders
 from .interruptions import interrupted_before, run_of
 from .reasons import (
+    LOST,
+    POD_EVENTS,
     REPLACEMENT,
     WITHOUT_SNAPSHOT,
     disks_wait,
@@ -279,7 +281,8 @@ def _return(seen: Longhorn, node: Node, new: InstanceManager) -> SwitchStep:
     begun = bool(node.mark) or bool(moved_from(seen, node.name))
     if not new.running:
         said = f"The instance manager {new.name} of node {node.name} is {new.state or 'not started yet'}."
-        return _waits(SwitchStage.REPLACING, waiting("manager_starts", said, about=node.name))
+        remedy = f"{POD_EVENTS} {LOST}" if begun else POD_EVENTS
+        return _waits(SwitchStage.REPLACING, waiting("manager_starts", said, remedy, about=node.name))
     if begun and (shut := tuple(disks_wait(node))):
         return _waits(SwitchStage.REPLACING, *shut)
     if not begun:

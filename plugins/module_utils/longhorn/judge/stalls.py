@@ -8,7 +8,7 @@ from ...common.verdict import Reason, waiting
 from ..observe.state import Longhorn, Volume
 from ..observe.upgrades import LonghornUpgrade
 from .copies import lenders
-from .reasons import no_lender
+from .reasons import POD_EVENTS, no_lender
 from .stages import SwitchStage
 from .volumes import busy, is_whole, rebuilds, touched
 
@@ -71,8 +71,7 @@ def _of_node(seen: Longhorn, node: str, stage: SwitchStage) -> Iterator[Reason]:
     if stage is SwitchStage.REPLACING and node not in seen.running_managers:
         there = [f"{each.name} is {each.state or 'not started yet'}" for each in seen.managers_of.get(node, ())]
         said = f"No instance manager runs on node {node}: {', '.join(there) or 'there is none'}."
-        remedy = "If this does not pass, look at the events of its pod: huge pages, CPU, the image."
-        yield waiting("manager_starts", said, remedy, about=node)
+        yield waiting("manager_starts", said, POD_EVENTS, about=node)
 
 
 def _of_volume(seen: Longhorn, volume: Volume, node: str, stage: SwitchStage) -> Iterator[Reason]:

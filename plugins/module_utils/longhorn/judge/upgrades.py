@@ -21,7 +21,7 @@ from ..observe.upgrades import (
     VolumeProgress,
 )
 from .leftovers import left_by_another, left_by_run
-from .reasons import engine_stays, node_unfit, node_unknown
+from .reasons import POD_EVENTS, engine_stays, node_unfit, node_unknown
 from .stages import Act, SwitchStage, SwitchStep, WantedSwitch, add_replicas
 from .stalls import causes
 from .volumes import is_whole, judge_copies, not_whole, rebuilds, touched
@@ -133,8 +133,7 @@ def _finalized(node: str) -> Reason:
 def _without_manager(staying: Collection[Volume], node: str) -> Reason:
     names = enumerate_few(each.name for each in staying)
     said = f"No instance manager runs on node {node}, to which the engines of {names} are to return."
-    remedy = "If this does not pass, look at the events of its pod: huge pages, CPU, the image."
-    return waiting("manager_starts", said, remedy, about=node)
+    return waiting("manager_starts", said, POD_EVENTS, about=node)
 
 
 def _homeless(seen: Longhorn, node: str, own: Iterable[LonghornUpgrade]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.reasons import LOST
 
 from tests.sandbox.kubernetes.objects import Json, Kind
 from tests.sandbox.longhorn.asking import replica_on
@@ -101,6 +102,28 @@ def test_an_engine_returns_to_where_its_workload_is_by_now(drive: type[Driver]) 
     assert back.verdict.passed, back.verdict
     assert driver.leftovers() == []
     assert longhorn.engine("vol-1")["spec"]["nodeID"] == "n2"
+
+
+def test_a_node_that_is_gone_for_good_is_first_until_it_is_deleted_and_what_is_left_is_settled(
+    drive: type[Driver],
+) -> None:
+    driver = killed(drive(one_with_a_job()))
+    longhorn = driver.longhorn
+    longhorn.faults.node_dies("n1")
+    assert longhorn.until(lambda: "n1" not in managers_that_run(driver), 300)
+    again = driver.plan()
+    assert again.more["batches"][0]["members"] == ["n1"]
+    (reason,) = (each for each in again.verdict.deciding() if each.code == "node_not_ready")
+    assert reason.remedy.endswith(LOST)
+    longhorn.detach("vol-1")
+    assert longhorn.until(lambda: longhorn.volume("vol-1")["status"]["state"] == "detached")
+    for each in [found for found in longhorn.objects.all(MANAGERS) if found["spec"]["nodeID"] == "n1"]:
+        longhorn.objects.delete(MANAGERS, each["metadata"]["name"])
+    longhorn.objects.delete(NODES, "n1")
+    back = driver.switch(state="restored", wait_timeout=WAIT)
+    assert (back.verdict.passed, driver.leftovers()) == (True, [])
+    after = driver.plan()
+    assert (after.verdict.passed, after.more["batches"]) == (True, [])
 
 
 def test_an_engine_that_waits_for_a_long_rebuild_does_not_keep_the_rest_from_being_put_back(

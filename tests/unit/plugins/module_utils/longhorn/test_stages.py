@@ -269,6 +269,7 @@ def test_a_new_manager_that_is_missing_for_an_instant_is_waited_for() -> None:
         found = step(seen, wanted)
         assert (found.stage, found.acts, found.verdict.state) == (SwitchStage.REPLACING, (), State.WAITING)
         assert [each.code for each in found.verdict.reasons] == ["manager_missing"]
+        assert "gone for good" in found.verdict.reasons[0].remedy
     assert step(none, WANTED).verdict.state is State.REFUSED
 
 
