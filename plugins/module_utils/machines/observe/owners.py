@@ -10,6 +10,7 @@ from ...common.reading import Json, part, text, whole
 from ...common.words import unique
 from ...extra_machines.observe.look import ClusterApi
 from ...extra_machines.observe.reading import is_paused
+from ...extra_machines.observe.state import GROUP
 from ...kubernetes.answers import reading_object
 from ...kubernetes.reference import ObjectReference
 from ...kubernetes.references import object_of
@@ -30,52 +31,43 @@ def owners_of(api: ClusterApi, owned: Mapping[str, OwnedMachine], names: Collect
         Refusal: they cannot be had or understood.
     """
     own = [owned[name] for name in names if name in owned]
-    keys = unique((each.namespace, each.deployment) for each in own if each.deployment)
     group, kind = OWNERS[CONTROL_PLANE]
-    planes = unique((each.namespace, each.controller[1]) for each in own if each.controller[0] == kind)
-    found = [_owner(api, owned, *key, names) for key in keys]
-    found += [_control_plane(api, owned, ObjectReference(group, kind, *key), names) for key in planes]
+    named = [ObjectReference(GROUP, DEPLOYMENT, each.namespace, each.deployment) for each in own if each.deployment]
+    named += [
+        ObjectReference(group, kind, each.namespace, each.controller[1]) for each in own if each.controller[0] == kind
+    ]
+    found = (_owner(api, each, [one for one in owned.values() if _is_of(one, each)], names) for each in unique(named))
     return tuple(each for each in found if each is not None)
 
 
-def _control_plane(
-    api: ClusterApi, owned: Mapping[str, OwnedMachine], named: ObjectReference, going: Collection[str]
-) -> OwnedWorkers | None:
-    """The machines of a KubeadmControlPlane. How many of them may be away is a matter of etcd alone."""
-    try:
-        there = object_of(api.client, named)
-    except Denied:
-        return None
-    if there is None:
-        return None
-    controller = (named.namespace, named.kind, named.name)
-    own = [each for each in owned.values() if (each.namespace, *each.controller) == controller]
-    nodes = tuple(each.kubernetes_node for each in own if not each.going)
-    with reading_object(named.kind, there.item):
-        rolls_out = _rolls_out(there.item, own, going)
-    return OwnedWorkers(named.called, len(nodes), nodes, most="100%", rolls_out=rolls_out)
+def _is_of(machine: OwnedMachine, owner: ObjectReference) -> bool:
+    named = (DEPLOYMENT, machine.deployment) if owner.kind == DEPLOYMENT else machine.controller
+    return (machine.namespace, *named) == (owner.namespace, owner.kind, owner.name)
 
 
 def _owner(
-    api: ClusterApi, owned: Mapping[str, OwnedMachine], namespace: str, name: str, going: Collection[str]
+    api: ClusterApi, named: ObjectReference, own: Sequence[OwnedMachine], going: Collection[str]
 ) -> OwnedWorkers | None:
+    """How many machines of a control plane may be away is a matter of etcd alone."""
     try:
-        item = api.client.get(api.deployment_path(namespace, name))
+        item = _item(api, named)
     except Denied:
         return None
     if item is None:
         return None
-    own = [each for each in owned.values() if (each.namespace, each.deployment) == (namespace, name)]
     nodes = tuple(each.kubernetes_node for each in own if not each.going)
-    with reading_object(DEPLOYMENT, item):
-        spec = part(item, "spec")
-        return OwnedWorkers(
-            called=f"{DEPLOYMENT} {namespace}/{name}",
-            total=whole(spec, "replicas", len(nodes)),
-            kubernetes_nodes=nodes,
-            most=most_in(spec),
-            rolls_out=_rolls_out(item, own, going),
-        )
+    with reading_object(named.kind, item):
+        spec, rolls_out = part(item, "spec"), _rolls_out(item, own, going)
+        if named.kind != DEPLOYMENT:
+            return OwnedWorkers(named.called, len(nodes), nodes, most="100%", rolls_out=rolls_out)
+        return OwnedWorkers(named.called, whole(spec, "replicas", len(nodes)), nodes, most_in(spec), rolls_out)
+
+
+def _item(api: ClusterApi, named: ObjectReference) -> Json | None:
+    if named.kind == DEPLOYMENT:
+        return api.client.get(api.deployment_path(named.namespace, named.name))
+    found = object_of(api.client, named)
+    return found.item if found is not None else None
 
 
 def _rolls_out(item: Json, own: Sequence[OwnedMachine], going: Collection[str]) -> bool:
