@@ -35,7 +35,7 @@ ROLES = Path(__file__).resolve().parents[2] / "roles"
         ),
         ("openshift/files/spare_workers_role.yml", "Role", openshift.SPARE_WORKERS),
         ("openshift/files/forced_drains_role.yml", "Role", openshift.FORCED_DRAINS),
-        ("steps/files/machines_role.yml", "Role", extra_machines.ROLE),
+        ("steps/files/machines_role.yml", "Role", (*extra_machines.ROLE, *extra_machines.OPTIONAL)),
         ("machines/files/role.yml", "Role", (*machines.ROLE, *machines.REQUEST, *machines.DELEGATED)),
         ("machines/files/system_role.yml", "Role", machines.SYSTEM),
         ("machines/files/management_role.yml", "Role", (*machines.MANAGEMENT, *machines.MANAGEMENT_REQUEST)),

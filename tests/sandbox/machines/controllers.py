@@ -144,16 +144,17 @@ class Controllers:
         )
 
     def _tell_paused(self, place: Place) -> None:
-        condition = {"type": "Paused", "status": "True", "reason": "Paused", "message": "Cluster spec.paused is true"}
-        condition["lastTransitionTime"] = timestamp(self._resources.store.clock.now())
+        message = "Cluster spec.paused is set to true"
+        told = self._saying_paused("True", "Paused", timestamp(self._resources.store.clock.now()), message)
+        self._resources.change(
+            self.version.deployments, *place, lambda item: item.setdefault("status", {}).update(told), STATUS
+        )
 
-        def change(item: Json) -> None:
-            # The older version of the API keeps the new conditions apart.
-            status = item.setdefault("status", {})
-            kept = status if self.version.name == "v1beta2" else status.setdefault("v1beta2", {})
-            kept.setdefault("conditions", [condition])
-
-        self._resources.change(self.version.deployments, *place, change, STATUS)
+    def _saying_paused(self, status: str, reason: str, since: str, message: str = "") -> Json:
+        """The part of a status with the condition. The older version of the API keeps the new conditions apart."""
+        condition = {"type": "Paused", "status": status, "reason": reason, "message": message}
+        found = {"conditions": [{**condition, "lastTransitionTime": since}]}
+        return found if self.version.name == "v1beta2" else {"v1beta2": found}
 
     def _tell(self, place: Place, item: Json) -> None:
         machines = self.machines_of(place)
@@ -163,6 +164,7 @@ class Controllers:
             "replicas": len(machines),
             "readyReplicas": ready,
             self.version.up_to_date: 0 if self.rolls_out else len(machines),
+            **self._saying_paused("False", "NotPaused", item["metadata"]["creationTimestamp"]),
         }
         if item.get("status") != told:
             self._resources.change(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ...common.errors import Refusal, refusal
 from ...kubernetes.answers import is_not_found
@@ -11,7 +13,7 @@ from ...kubernetes.client import Json, KubernetesClient
 from ...kubernetes.paths import in_namespace
 from ...kubernetes.pods import list_pods
 from . import reading
-from .state import DEPLOYMENT_NAME, DEPLOYMENTS, GROUP, MACHINES, Machine, MachineDeployment, Members
+from .state import CLUSTERS, DEPLOYMENT_NAME, DEPLOYMENTS, GROUP, MACHINES, Machine, MachineDeployment, Members
 
 KNOWN = ("v1beta2", "v1beta1")
 """The versions of the API whose fields this collection knows."""
@@ -39,7 +41,19 @@ class ClusterApi:
             Refusal: it cannot be had or understood.
         """
         found = self.client.get(self.deployment_path(namespace, name))
-        return reading.deployment(found) if found is not None else None
+        return reading.deployment(found, paused=self.is_paused(found)) if found is not None else None
+
+    def is_paused(self, item: Mapping[str, Any]) -> bool:
+        """Whether Cluster API does nothing for an object. Before version 1.9 only its Cluster may say so.
+
+        Raises:
+            Refusal: it cannot be had or understood.
+        """
+        said, (namespace, name) = reading.paused(item), reading.cluster_of(item)
+        if said is not None or not name:
+            return bool(said)
+        cluster = self.client.get(in_namespace(f"/apis/{GROUP}/{self.version}", namespace, CLUSTERS, name))
+        return cluster is not None and reading.cluster_is_paused(cluster)
 
     def machines(self, of: MachineDeployment) -> tuple[Machine, ...]:
         """The machines of a MachineDeployment now, also those that are being deleted.

@@ -10,7 +10,7 @@ from ...kubernetes.answers import reading_object
 from ...kubernetes.conditions import UNKNOWN, StatusCondition, conditions
 from ...kubernetes.state import Pod
 from ...run.undo.undo_annotation import carried_undo
-from .state import DELETE_FIRST, MOST, PAUSED, Machine, MachineDeployment, Members, is_known
+from .state import CLUSTER_LABEL, DELETE_FIRST, MOST, PAUSED, Machine, MachineDeployment, Members, is_known
 
 _TOPOLOGY = "capi-topology"
 """The field manager of the controller that makes MachineDeployments of the topology of a Cluster."""
@@ -18,8 +18,8 @@ _POD_NAME = "statefulset.kubernetes.io/pod-name"
 """The label of every pod that a StatefulSet has made."""
 
 
-def deployment(item: dict[str, Any]) -> MachineDeployment:
-    """One MachineDeployment.
+def deployment(item: dict[str, Any], *, paused: bool) -> MachineDeployment:
+    """One MachineDeployment; `paused` says whether Cluster API does nothing for it.
 
     Raises:
         Refusal: it, or the undo that it carries, cannot be read.
@@ -37,7 +37,7 @@ def deployment(item: dict[str, Any]) -> MachineDeployment:
             ready=whole(status, "readyReplicas", 0),
             up_to_date=whole(status, "upToDateReplicas", updated),
             observed=whole(status, "observedGeneration", 0) >= whole(metadata, "generation", 0),
-            paused=is_paused(item),
+            paused=paused,
             going=bool(text(metadata, "deletionTimestamp", "")),
             most=int(most) if most.isascii() and most.isdecimal() and len(most) < 10 else None,
             by_topology=any(listed(metadata, "managedFields", _sets_replicas_by_topology, ())),
@@ -46,12 +46,34 @@ def deployment(item: dict[str, Any]) -> MachineDeployment:
         )
 
 
-def is_paused(item: Json) -> bool:
-    """Whether a MachineDeployment is paused, or its controller says that it does nothing, also since its Cluster is
-    paused (cluster-api, `util/paused/paused.go`). In v1beta1 of the API the condition is below `v1beta2`."""
-    metadata, spec, status = part(item, "metadata"), part(item, "spec"), part(item, "status", {})
-    said = any(conditions(each).get("Paused", UNKNOWN).true for each in (status, part(status, "v1beta2", {})))
-    return said or flag(spec, "paused", default=False) or PAUSED in text_map(metadata, "annotations")
+def paused(item: Json) -> bool | None:
+    """Whether an object is paused, or its controller says that it does nothing, also since its Cluster is paused
+    (cluster-api, `util/paused/paused.go`). In v1beta1 of the API the condition is below `v1beta2`.
+
+    None if only its Cluster can say so: before Cluster API 1.9 there is no condition. Since then it is there before the
+    controller has observed the object.
+    """
+    with reading_object(text(item, "kind", "object of Cluster API"), item):
+        metadata, spec, status = part(item, "metadata"), part(item, "spec"), part(item, "status", {})
+        said = [conditions(each).get("Paused") for each in (status, part(status, "v1beta2", {}))]
+        if flag(spec, "paused", default=False) or PAUSED in text_map(metadata, "annotations"):
+            return True
+        of_old = not any(said) and whole(status, "observedGeneration", 0) > 0
+        return None if of_old else any(each is not None and each.true for each in said)
+
+
+def cluster_is_paused(item: Json) -> bool:
+    """Whether a Cluster is paused, and with it everything of it. Its annotation pauses the Cluster alone."""
+    with reading_object("Cluster", item):
+        return flag(part(item, "spec"), "paused", default=False)
+
+
+def cluster_of(item: Json) -> tuple[str, str]:
+    """Namespace and name of the Cluster of an object; the name is empty if it gives none."""
+    with reading_object(text(item, "kind", "object of Cluster API"), item):
+        metadata = part(item, "metadata")
+        named = text(part(item, "spec"), "clusterName", "") or text_map(metadata, "labels").get(CLUSTER_LABEL, "")
+        return text(metadata, "namespace", ""), named
 
 
 def _sets_replicas_by_topology(entry: Json) -> bool:

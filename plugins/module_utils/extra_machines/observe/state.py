@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from ...run.undo.undo import Change, Path, Undo
 
 GROUP = "cluster.x-k8s.io"
-DEPLOYMENTS, MACHINES = "machinedeployments", "machines"
+DEPLOYMENTS, MACHINES, CLUSTERS = "machinedeployments", "machines", "clusters"
+CLUSTER_LABEL = f"{GROUP}/cluster-name"
+"""The label of each object of a Cluster with its name."""
 DEPLOYMENT_NAME = f"{GROUP}/deployment-name"
 """The label of a machine with the name of its MachineDeployment."""
 DELETE_FIRST = f"{GROUP}/delete-machine"

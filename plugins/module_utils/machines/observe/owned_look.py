@@ -6,15 +6,13 @@ from typing import Any
 
 from ...common.reading import Json, flag, listed, part, text, text_map, within
 from ...extra_machines.observe.look import ClusterApi
-from ...extra_machines.observe.state import DEPLOYMENT_NAME
+from ...extra_machines.observe.state import CLUSTER_LABEL, DEPLOYMENT_NAME
 from ...kubernetes.answers import reading_object
 from ...kubernetes.conditions import conditions
 from ...kubernetes.reference import ObjectReference, reference_in
 from ...run.undo.undo_annotation import carried_undo
 from .owned_machines import IN_PLACE, SKIP_REMEDIATION, TASK_MARK, OwnedMachine, is_mark
 from .upgrade_tasks import BOOTSTRAP, INFRASTRUCTURE
-
-_CLUSTER_LABEL = "cluster.x-k8s.io/cluster-name"
 
 
 def owned_machine(item: dict[str, Any]) -> OwnedMachine:
@@ -73,7 +71,7 @@ def owned_machines(api: ClusterApi, namespace: str, cluster: str) -> dict[str, O
     Raises:
         Refusal: they cannot be had or understood.
     """
-    found = machines_in(api, namespace, f"{_CLUSTER_LABEL}={cluster}")
+    found = machines_in(api, namespace, f"{CLUSTER_LABEL}={cluster}")
     # Of two with one Kubernetes node the one that stays counts.
     there = sorted((each for each in found if each.kubernetes_node), key=lambda each: not each.going)
     return {each.kubernetes_node: each for each in there}

@@ -9,7 +9,6 @@ from ...common.errors import Denied
 from ...common.reading import Json, part, text, whole
 from ...common.words import unique
 from ...extra_machines.observe.look import ClusterApi
-from ...extra_machines.observe.reading import is_paused
 from ...extra_machines.observe.state import GROUP
 from ...kubernetes.answers import reading_object
 from ...kubernetes.reference import ObjectReference
@@ -57,10 +56,18 @@ def _owner(
         return None
     nodes = tuple(each.kubernetes_node for each in own if not each.going)
     with reading_object(named.kind, item):
-        spec, rolls_out = part(item, "spec"), _rolls_out(item, own, going)
+        spec, rolls_out = part(item, "spec"), _rolls_out(item, own, going) and not _is_paused(api, item)
         if named.kind != DEPLOYMENT:
             return OwnedWorkers(named.called, len(nodes), nodes, most="100%", rolls_out=rolls_out)
         return OwnedWorkers(named.called, whole(spec, "replicas", len(nodes)), nodes, most_in(spec), rolls_out)
+
+
+def _is_paused(api: ClusterApi, item: Json) -> bool:
+    """Whether Cluster API does nothing for an owner. A Cluster that this user may not get counts as one at work."""
+    try:
+        return api.is_paused(item)
+    except Denied:
+        return False
 
 
 def _item(api: ClusterApi, named: ObjectReference) -> Json | None:
@@ -77,7 +84,7 @@ def _rolls_out(item: Json, own: Sequence[OwnedMachine], going: Collection[str]) 
     """
     status, spec = part(item, "status", {}), part(item, "spec")
     in_place = any(each.updated_in_place for each in own if each.kubernetes_node in going)
-    if in_place or is_paused(item) or text(_strategy(spec), "type", "") == ON_DELETE:
+    if in_place or text(_strategy(spec), "type", "") == ON_DELETE:
         return False
     sets = {name for kind, name in (each.controller for each in own if not each.going) if kind == MACHINE_SET}
     there = whole(status, "replicas", 0)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.timestamps import now_text
+from ansible_collections.stateful.upgrade.plugins.module_utils.extra_machines.observe.look import ClusterApi
 
 from tests.sandbox.kubernetes.kinds import LEASES, ROLES
 from tests.sandbox.machines.kinds import DELETE_FIRST
@@ -193,6 +195,30 @@ def test_a_deployment_of_a_paused_cluster_is_waited_for(drive: Drive, version: s
     result = lower(driver, wait_timeout=10)
     assert (codes(result)[0], driver.replicas("workers")) == ("machine_deployment_paused", 4)
     assert driver.marked("workers") == []
+
+
+OLD = "/apis/cluster.x-k8s.io/v1beta1/namespaces/management"
+
+
+@pytest.mark.parametrize("paused", [True, False])
+def test_before_cluster_api_1_9_only_the_cluster_says_that_it_is_paused(paused: bool) -> None:
+    """Its controllers then write no condition, and leave everything of the Cluster alone (`annotations.IsPaused`)."""
+    metadata = {"namespace": "management", "name": "workers", "uid": "u", "generation": 2}
+    item: dict[str, Any] = {"metadata": metadata, "spec": {"clusterName": "search", "replicas": 3}, "status": {}}
+    item["status"]["observedGeneration"] = 2
+    asked: list[str] = []
+
+    def get(path: str) -> dict[str, Any]:
+        asked.append(path)
+        return {"metadata": {}, "spec": {"paused": paused}} if path.endswith("/clusters/search") else item
+
+    api = ClusterApi(cast("Any", SimpleNamespace(get=get)), "v1beta1")
+    found = api.deployment("management", "workers")
+    assert (found is not None and found.paused, asked[1:]) == (paused, [f"{OLD}/clusters/search"])
+    # Since then the condition is there, and no further right is needed.
+    item["status"]["v1beta2"] = {"conditions": [{"type": "Paused", "status": "False"}]}
+    found = api.deployment("management", "workers")
+    assert (found is not None and found.paused, len(asked)) == (False, 3)
 
 
 def test_a_machine_that_somebody_deletes_counts_as_one_that_goes(raised: Driver) -> None:

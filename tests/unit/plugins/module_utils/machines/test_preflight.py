@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Denied
 from ansible_collections.stateful.upgrade.plugins.module_utils.extra_machines.observe.look import ClusterApi
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.preflight import (
     allowed_of,
@@ -180,6 +181,25 @@ def test_a_rollout_is_seen_unless_it_is_the_update_of_the_machine_that_goes(
     api = ClusterApi(cast("Any", SimpleNamespace(get=lambda _path: item)), "v1beta2")
     (found,) = owners_of(api, {each.kubernetes_node: each for each in own}, ["w-0"])
     assert found.rolls_out is rolls_out
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+@pytest.mark.parametrize("paused", [True, False])
+def test_before_cluster_api_1_9_no_rollout_is_of_a_cluster_that_is_paused(paused: bool, allowed: bool) -> None:
+    """One that may not be seen counts as at work."""
+    metadata = {"namespace": "clusters", "name": "workers", "labels": {"cluster.x-k8s.io/cluster-name": "main"}}
+    item = {"metadata": metadata, "spec": {}, "status": {**COUNTED, "observedGeneration": 1}}
+
+    def get(path: str) -> Any:
+        if not path.endswith("/clusters/main"):
+            return item
+        if not allowed:
+            raise Denied.because("kubernetes_rights", "This user may not.", "Give the right.")
+        return {"metadata": {}, "spec": {"paused": paused}}
+
+    api = ClusterApi(cast("Any", SimpleNamespace(get=get)), "v1beta1")
+    (found,) = owners_of(api, {each.kubernetes_node: each for each in ONE_SET}, ["w-0"])
+    assert found.rolls_out is not (paused and allowed)
 
 
 PLANE = {
