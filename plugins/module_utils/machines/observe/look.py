@@ -38,10 +38,10 @@ def look(client: KubernetesClient) -> KubeadmCluster:
             configured=configured,
             machines={each.name: each for each in machines},
             components=all_of("Pod", components.result(), reading.component, client.kept),
-            proxy=_version("DaemonSet", proxy.result()),
+            proxy=_version("DaemonSet", proxy.result(), "kube-proxy"),
             endpoint=endpoint,
             server=client.host,
-            dns=_version("Deployment", dns.result()),
+            dns=_version("Deployment", dns.result(), "coredns"),
         )
 
 
@@ -52,8 +52,8 @@ def _configured(item: Json | None) -> tuple[str, str]:
         return reading.cluster_configuration(item)
 
 
-def _version(kind: str, item: Json | None) -> str:
+def _version(kind: str, item: Json | None, container: str) -> str:
     if item is None:
         return ""
     with reading_object(kind, item):
-        return reading.tag_of(reading.first_image(item))
+        return reading.tag_of(reading.image_of(item, container))

@@ -55,19 +55,25 @@ def machine(name: str, item: Json) -> KubeadmMachine:
 def component(_name: str, item: Json) -> Component:
     """A static pod of the control plane. The kubelet names it and its container after the component."""
     metadata, spec, status = part(item, "metadata"), part(item, "spec", {}), part(item, "status", {})
-    images = listed(spec, "containers", lambda each: text(each, "image", ""))
+    name = text(text_map(metadata, "labels"), "component", "")
     return Component(
-        name=text(text_map(metadata, "labels"), "component", ""),
+        name=name,
         machine=text(spec, "nodeName", ""),
-        version=tag_of(images[0]) if images else "",
+        version=tag_of(_image(spec, name)),
         ready=conditions(status).get("Ready", UNKNOWN).true,
     )
 
 
-def first_image(item: Json) -> str:
-    """The image of the first container of a DaemonSet or a Deployment."""
-    template = part(part(part(item, "spec"), "template"), "spec")
-    return listed(template, "containers", lambda each: text(each, "image", ""))[0]
+def image_of(item: Json, container: str) -> str:
+    """The image of a container of a DaemonSet or a Deployment."""
+    return _image(part(part(part(item, "spec"), "template"), "spec"), container)
+
+
+def _image(spec: Json, container: str) -> str:
+    """The image of the container with this name, which may have others next to it in any order, such as the plugin that
+    encrypts for an API server; that of the first one if none has the name, and empty without any."""
+    found = listed(spec, "containers", lambda each: (text(each, "name", ""), text(each, "image", "")))
+    return next((image for name, image in found if name == container), found[0][1] if found else "")
 
 
 def tag_of(image: str) -> str:
