@@ -257,7 +257,7 @@ def _of_room(seen: Longhorn, volumes: Iterable[Volume], first: Mapping[str, str]
 def _takes_replicas(seen: Longhorn, node: Node) -> bool:
     """Whether Longhorn makes replicas there, as far as it says; a node that a run has marked is opened again."""
     # A filesystem disk holds replicas of the v1 data engine alone.
-    blocks = [each for each in node.disks if each.type == "block"]
+    blocks = [each for each in node.disks if each.type == "block" and not each.closed]
     disks = any(each.schedulable is not None and each.schedulable.true for each in blocks)
     return node.ready and (node.allow_scheduling or node.begun) and disks and node.name in seen.running_managers
 

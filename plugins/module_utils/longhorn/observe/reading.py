@@ -47,12 +47,17 @@ def node(name: str, item: Json) -> Node:
         mark=_annotation(item, NODE_MARK),
         conditions=conditions(status),
         disks=tuple(
-            LonghornDisk(each, text(part(wanted, each), "diskType", ""), *disks.get(each, (None, None)))
-            for each in sorted(wanted)
+            LonghornDisk(each, text(disk, "diskType", ""), *disks.get(each, (None, None)), closed=_is_closed(disk))
+            for each, disk in ((each, part(wanted, each)) for each in sorted(wanted))
         ),
         carries_undo=carries_undo(item),
         opened=_set_to(item, ("spec", "allowScheduling")) is True,
     )
+
+
+def _is_closed(disk: Json) -> bool:
+    """Longhorn places no replica on such a disk (`scheduler/replica_scheduler.go` of longhorn-manager)."""
+    return not flag(disk, "allowScheduling", default=False) or flag(disk, "evictionRequested", default=False)
 
 
 def _disk(_name: str, status: Json) -> tuple[StatusCondition | None, StatusCondition | None]:

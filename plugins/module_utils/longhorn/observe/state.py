@@ -42,6 +42,8 @@ class LonghornDisk:
     type: str
     ready: StatusCondition | None
     schedulable: StatusCondition | None
+    closed: bool = False
+    """Whether a person has closed it for replicas, or has it emptied. Its conditions say nothing of that."""
 
 
 @dataclass(frozen=True)

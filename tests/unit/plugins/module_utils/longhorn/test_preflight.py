@@ -16,6 +16,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.pr
     version_of,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.volumes import left_to_rebuild
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe import reading
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import (
     Backup,
     Longhorn,
@@ -71,6 +72,29 @@ def test_a_second_replica_needs_a_node_that_takes_it() -> None:
     # A filesystem disk takes none of a v2 volume.
     file_system = with_node(shut, "n3", disks=(LonghornDisk("disk-2", "filesystem", TRUE, TRUE),))
     assert not preflight(file_system, NODES, NEW, ACCEPTED, extra_replicas=True).passed
+
+
+@pytest.mark.parametrize(
+    ("fields", "takes"),
+    [
+        ({"allowScheduling": True}, True),
+        ({"allowScheduling": True, "evictionRequested": False}, True),
+        ({"allowScheduling": True, "evictionRequested": True}, False),
+        ({"allowScheduling": False}, False),
+        ({}, False),
+    ],
+)
+def test_a_disk_that_a_person_has_closed_takes_no_second_replica(fields: dict[str, bool], takes: bool) -> None:
+    conditions = [{"type": each, "status": "True"} for each in ("Ready", "Schedulable")]
+    item = {
+        "metadata": {"name": "n3"},
+        "spec": {"allowScheduling": True, "disks": {"disk-1": {"diskType": "block", **fields}}},
+        "status": {"conditions": conditions, "diskStatus": {"disk-1": {"conditions": conditions}}},
+    }
+    seen = with_node(world(F1), "n2", allow_scheduling=False)
+    seen = replace(seen, nodes={**seen.nodes, "n3": reading.node("n3", item)})
+    found = preflight(seen, NODES, NEW, ACCEPTED, extra_replicas=True).reasons
+    assert ("no_room_for_replica" in {each.code for each in found}) is not takes
 
 
 def test_copies_that_are_being_rebuilt_are_waited_for() -> None:
