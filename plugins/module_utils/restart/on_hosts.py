@@ -87,8 +87,10 @@ def forget_on_hosts(task: Task) -> Outcome:
     search = connected(task)
     state, settings = task.ask(lambda: (observe(search), read_settings(search)))
     noted = noted_in(settings, state.uuid)
-    if settings.persistent.get(NOTE) is None or (noted and noted.left(state, _named(task))):
+    if settings.persistent.get(NOTE) is None:
         return Outcome(Verdict())
+    if noted and (left := noted.left(state, _named(task))):
+        return note_completed(task, left)
     # A run that is killed between the two leaves no member due, and either of the two uses its consent up.
     gone = write_note(task, search, settings, (NOTE, None), {"members": []})
     return _both(gone, note_completed(task))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pool_order
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import observe, read_settings
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import Settings
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart import once
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.once import (
@@ -128,6 +129,33 @@ def test_on_hosts_the_same_command_does_nothing_after_it_was_carried_out(servers
     assert (going(again), [each.code for each in again.verdict.reasons]) == ([], ["restart_carried_out"])
     another = order_on_hosts(task())
     assert (going(another), another.more["digest"] != agreed) == (["a", "b", "c"], True)
+
+
+def test_on_hosts_a_request_that_was_limited_ends_with_its_own_members(servers: Servers) -> None:
+    """An interrupted run has left two members, of which this one restarts one."""
+
+    def restarted(name: str) -> None:
+        servers.state["nodes"][identity(name)]["ephemeral_id"] = f"new-{name}"
+        servers.nodes[identity(name)]["ephemeral_id"] = f"new-{name}"
+
+    def noted() -> Carried:
+        found = carried_in(read_settings(cast(Any, servers)), observe(cast(Any, servers)).uuid)
+        assert found is not None
+        return found
+
+    whole = order_on_hosts(task())
+    assert note_on_hosts(task(), whole).verdict == Verdict()
+    restarted("a")
+    limited = order_on_hosts(task(members=["b"]))
+    assert going(limited) == ["b"]
+    # Nothing of its own has begun, so the request of the interrupted run stays as it is.
+    forget_on_hosts(task(members=["b"]))
+    assert (noted().digest, noted().completed) == (whole.more["digest"], "")
+    assert note_on_hosts(task(members=["b"]), limited).verdict == Verdict()
+    restarted("b")
+    forget_on_hosts(task(members=["b"]))
+    assert (noted().digest, bool(noted().completed), noted().left) == (limited.more["digest"], True, ("c",))
+    assert going(order_on_hosts(task())) == ["c"]
 
 
 def test_on_hosts_a_member_whose_host_was_removed_keeps_no_note(servers: Servers) -> None:
