@@ -123,6 +123,10 @@ class BatchProof:
         """The versions of the members that are in the cluster now."""
         return [member.version for member in observe_members(self._client, self._task.params["expected"]).values()]
 
-    def joined(self, names: Collection[str]) -> Verdict:
-        """Whether these members are in the cluster, on the target version if there is one."""
-        return judge_back(self.absence.look(names), names, self._target)
+    def joined(self, names: Collection[str], deleted: Collection[str]) -> Verdict:
+        """Whether these members are in the cluster, on the target version if there is one.
+
+        Those that were `deleted` are there only as other processes than at the last proof before that.
+        """
+        former = {name: process for name, process in self.former.items() if name in deleted}
+        return judge_back(self.absence.look(names), names, self._target, former)

@@ -55,8 +55,9 @@ class Questions:
 
     proof: Proof
     """May the batch go down together? It is asked on fresh state, after all pods were observed, before any deletion."""
-    joined: Callable[[Collection[str]], Verdict]
-    """Have these members joined? It is asked once all their pods are Ready."""
+    joined: Callable[[Collection[str], Collection[str]], Verdict]
+    """Have these members joined, and those of the second list as other processes than at the proof, since their pods
+    were deleted after it? It is asked once all their pods are Ready."""
     early: Callable[[Collection[str]], bool] | None = None
     """Have these members joined, as other processes than at the proof? It is given if they need not be Ready."""
     prepare: Callable[[Collection[str]], bool] | None = None
@@ -196,7 +197,7 @@ def _planned(task: Task, batch: ObservedBatch, questions: Questions, done: Done)
         for pod in batch.outdated:
             done.deleted.append(pod.name)
             task.journal.did("delete_pod", pod.name, uid=pod.uid, revision=pod.revision)
-    verdict = questions.joined(batch.members) if batch.verdict.passed and not batch.outdated else batch.verdict
+    verdict = questions.joined(batch.members, ()) if batch.verdict.passed and not batch.outdated else batch.verdict
     return _outcome(batch, done, verdict)
 
 
@@ -317,7 +318,9 @@ def _replaced(
     """Delete the pods that are proven to be allowed to go, and follow their members until they are back."""
 
     def joined() -> Verdict:
-        return questions.joined([name for name in batch.members if name not in done.left])
+        # The controller may have replaced those that it was let to before the last proof.
+        deleted = [name for name in done.deleted if name not in done.let_through]
+        return questions.joined([name for name in batch.members if name not in done.left], deleted)
 
     stages = Stages(STAGES, task.params.get("usual_seconds"))
     follower = Follower(client, task.clock)

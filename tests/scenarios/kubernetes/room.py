@@ -147,7 +147,7 @@ class Room:
             self.namespace,
             [POOL],
             batch,
-            Questions(lambda _pools, _there, _deleted: proof(), lambda _names: Verdict()),
+            Questions(lambda _pools, _there, _deleted: proof(), lambda _names, _deleted: Verdict()),
         )
 
     def _task(self, params: Mapping[str, Any], check_mode: bool) -> Task:

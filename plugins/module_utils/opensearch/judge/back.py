@@ -35,7 +35,7 @@ def _reason(name: str, member: ClusterMember | None, target: Version | None, for
         return waiting(
             "not_restarted",
             f"{name} was not restarted: the process that was to be stopped is still in the cluster.",
-            f"If this lasts, see whether the tasks really stop it: look at the process on the host of {name}.",
+            f"If this lasts, look at that process on the host of {name}: it still runs, or its host is cut off.",
             about=name,
         )
     if target is None or member.version == target:

@@ -218,7 +218,7 @@ def test_a_member_stays_up_if_its_namespace_no_longer_admits_it() -> None:
     room.change(POOL, {"spec": {"template": {"metadata": {"annotations": {"note": "new"}}}}})
     room.enforce("baseline")
     before = room.pods()
-    questions = Questions(lambda _pools, _there, _gone: Verdict(), lambda _names: Verdict())
+    questions = Questions(lambda _pools, _there, _gone: Verdict(), lambda _names, _deleted: Verdict())
     task = Task({"wait": True, "wait_timeout": 60, "wait_sleep": 1.0})
     outcome = roll(task, room.client(), "search", ["data"], ["data-1"], questions)
     assert codes(outcome.verdict) == ["member_not_admitted"]

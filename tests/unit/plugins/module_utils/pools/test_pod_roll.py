@@ -195,7 +195,7 @@ def test_an_api_server_that_is_away_for_a_moment_is_waited_for() -> None:
     world, said = World(), list[str]()
     away = Unreachable(refused("kubernetes_unreachable", "The API is away.", ""))
 
-    def joined(_names: Collection[str]) -> Verdict:
+    def joined(_names: Collection[str], _deleted: Collection[str]) -> Verdict:
         return PASSED
 
     def proof() -> Verdict:

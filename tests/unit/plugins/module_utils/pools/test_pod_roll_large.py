@@ -38,7 +38,7 @@ def proofs_of(world: World, *later: Verdict) -> tuple[Outcome, list[list[str]], 
         deleted.append(sorted(gone))
         return answers.pop(0) if len(answers) > 1 else answers[0]
 
-    def has_joined(names: Collection[str]) -> Verdict:
+    def has_joined(names: Collection[str], _deleted: Collection[str]) -> Verdict:
         joined.append(sorted(names))
         return PASSED
 
