@@ -69,6 +69,11 @@ class Servers:
     waited_for: str | None = None
     """The status for which the last question for the health asked the server to wait."""
 
+    def start(self, name: str, version: str = "2.19.6") -> None:
+        """The member is there as another process, of this version."""
+        self.state["nodes"][identity(name)] = {"name": name, "ephemeral_id": f"another-of-{name}"}
+        self.nodes[identity(name)] = {**info(name), **self.nodes.get(identity(name), {}), "version": version}
+
     def get(self, path: str, **_params: Any) -> Json:
         """The answer to GET."""
         return self._served("GET", path)

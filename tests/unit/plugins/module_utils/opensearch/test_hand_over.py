@@ -311,7 +311,7 @@ def test_the_module_lets_it_hand_over_before_the_first_pod_is_deleted(
     monkeypatch: pytest.MonkeyPatch, batch: list[str], elected: str, check: bool
 ) -> None:
     world, servers = World(), Voters(managers=NAMES, others=(), elected=elected)
-    real = world.delete
+    world.starts, real = servers.start, world.delete
 
     def delete(path: str, uid: str) -> bool:
         assert servers.elected not in batch

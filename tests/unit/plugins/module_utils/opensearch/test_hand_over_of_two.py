@@ -90,7 +90,7 @@ def test_the_pod_of_the_one_that_votes_is_deleted_when_the_other_votes_or_by_con
 ) -> None:
     world = World(template=KEPT if kept else {"spec": {"containers": [SERVER]}})
     servers = Voters(managers=("data-0", "data-2"), others=("data-1",), elected="data-2")
-    servers.stubborn = stubborn
+    servers.stubborn, world.starts = stubborn, servers.start
     real, votes = world.delete, list[tuple[list[str], list[str]]]()
 
     def delete(path: str, uid: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -70,43 +69,17 @@ def test_what_a_pool_without_volumes_would_lose_is_asked_of_each_with_its_own_me
     assert all(f"Pool {name} keeps" in reason.message for name, reason in zip(named, verdict.reasons, strict=True))
 
 
-class Starting(World):
-    """Pods in which a server starts."""
-
-    starts: Callable[[str], None]
-    """Starts the server of a pod."""
-    after: Sequence[Callable[[], None]] = ()
-    """What happens, one a second, once a pod that was deleted is Ready again."""
-
-    def delete(self, path: str, uid: str) -> bool:
-        """The pod stops, and comes back."""
-        done = super().delete(path, uid)
-        self.on_tick += self.after
-        return done
-
-    def back(self, name: str, ready: bool = True) -> None:
-        """The pod is there, and its server starts."""
-        super().back(name, ready)
-        if ready:
-            self.starts(name)
-
-
 class Cluster:
     """A pool of three in a scripted namespace, and members of the same names that hold nothing."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.world = Starting()
-        self.world.starts = self.starts
+        self.world = World()
         self.servers = Servers(
             state=state_answer(NAMES, elected="data-0"), nodes={identity(name): info(name) for name in NAMES}
         )
+        self.world.starts = self.servers.start
         monkeypatch.setattr(pod_roll, "connect", lambda *_options: self.servers)
         monkeypatch.setattr(kubernetes, "connect", lambda _options: self.world)
-
-    def starts(self, name: str, version: str = "2.19.6") -> None:
-        """The member is there as another process, of this version."""
-        self.servers.state["nodes"][identity(name)] = {"name": name, "ephemeral_id": f"another-of-{name}"}
-        self.servers.nodes[identity(name)] = info(name, version)
 
     def also(self, name: str, **changes: Any) -> None:
         """One more member, in a pod that another set owns."""
@@ -264,7 +237,7 @@ def actions_on(result: dict[str, Any]) -> dict[str, str]:
 
 def test_only_a_member_that_runs_the_target_counts_as_upgraded_by_another(there: Cluster) -> None:
     """Something has put the image of the pool back: its pods are as it wants them, and were not upgraded."""
-    there.world = Starting(outdated=())
+    there.world = World(outdated=())
     there.servers.nodes[identity("data-1")] = info("data-1", "3.8.0")
     result = there.roll("data-1", "data-2", target_version="3.8.0")
     assert actions_on(result) == {"data-1": "kept", "data-2": "untouched"}
@@ -278,7 +251,7 @@ def test_only_a_member_that_runs_the_target_counts_as_upgraded_by_another(there:
 def test_the_process_that_went_with_its_pod_is_not_the_member_that_is_back(there: Cluster, target: str | None) -> None:
     """Its Kubernetes node was lost with it, and the cluster has not noticed: the new pod is Ready before that."""
     there.world.starts = lambda _name: None
-    there.world.after = [lambda: None, lambda: there.starts("data-2", target or "2.19.6")]
+    there.world.after = [lambda: None, lambda: there.servers.start("data-2", target or "2.19.6")]
     result = there.roll("data-2", target_version=target, wait=True, wait_timeout=30, wait_sleep=1.0)
     assert codes(result) == []
     assert "not_restarted" in {each["code"] for each in result["waited"]}
@@ -287,7 +260,7 @@ def test_the_process_that_went_with_its_pod_is_not_the_member_that_is_back(there
 def test_without_an_answer_no_member_counts_as_upgraded_by_another(
     there: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there.world = Starting(outdated=())
+    there.world = World(outdated=())
     there.servers.nodes[identity("data-1")] = info("data-1", "3.8.0")
 
     def silent(*_asked: Any) -> Any:

@@ -72,6 +72,7 @@ class Roll:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, servers: ServersUnderLoad) -> None:
         self.servers, self.world = servers, World()
+        self.world.starts = servers.start
         self.lines: list[str] = []
         self.before = deepcopy(servers.settings)
         self.at_deletion: list[Json] = []

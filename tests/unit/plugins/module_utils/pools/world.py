@@ -35,6 +35,10 @@ class World:
         self.failures: dict[str, Refusal] = {}
         self.on_tick: list[Callable[[], None]] = []
         self.time = 0.0
+        self.starts: Callable[[str], None] = lambda _name: None
+        """Starts the server of a pod that is Ready again."""
+        self.after: Sequence[Callable[[], None]] = ()
+        """What happens, one a second, once a pod that was deleted is Ready again."""
 
     def add(self, name: str, **pool: Any) -> None:
         """Another pool, of two pods of the old revision."""
@@ -91,6 +95,7 @@ class World:
         stopping = self.pods[name]["metadata"]
         stopping.update(deletionTimestamp="2026-11-21T00:00:00Z", deletionGracePeriodSeconds=30)
         self.on_tick += [lambda: self.gone(name), lambda: self.back(name, ready=False), lambda: self.back(name)]
+        self.on_tick += self.after
         return True
 
     def gone(self, name: str) -> None:
@@ -100,6 +105,8 @@ class World:
     def back(self, name: str, ready: bool = True) -> None:
         """The pod is there on the new revision."""
         self.pods[name] = objects.pod_json(name, f"{name}-new", ready=ready)
+        if ready:
+            self.starts(name)
 
 
 class Asked:
