@@ -36,7 +36,8 @@ options:
   namespace:
     description:
       - The namespace of Longhorn, by default C(longhorn-system).
-      - With O(kubernetes_nodes) and V(opensearch) the namespace of the pods, which is needed then.
+      - With O(kubernetes_nodes) and V(opensearch) the namespace of the pods, which is needed then. A member that is
+        missing, and that its StatefulSet there does not keep any more, is refused at once.
     type: str
   moment:
     description:

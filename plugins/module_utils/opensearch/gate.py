@@ -24,6 +24,7 @@ from .judge.last_snapshot import age_of
 from .judge.policy import policy_of
 from .judge.progress import remaining
 from .judge.upgrade_path import target_of
+from .kept_members import KeptMembers
 from .looking import MANAGED, RECOVERIES, look, polls
 from .observe.client import OpenSearchClient
 from .observe.copies import copies_move
@@ -112,7 +113,12 @@ def wait_at_gate(task: Task, client: OpenSearchClient, scope: Scope) -> Judged:
     def left(seen: Look) -> Remaining:
         return remaining(seen.state, seen.explanations, seen.recoveries)
 
-    seen, verdict = task.wait(looking.again, split.judge, stoppable=True, pace=PACE, remaining=left)
+    kept = KeptMembers(task, scope.members | scope.batch)
+
+    def judged(seen: Look) -> Verdict:
+        return kept.judge(seen.state, split.judge(seen))
+
+    seen, verdict = task.wait(looking.again, judged, stoppable=True, pace=PACE, remaining=left)
     for reason in verdict.reasons:
         if reason.code in {SPLIT, UPGRADED}:
             task.progress(reason.message)

@@ -118,7 +118,7 @@ class _Rest:
         # Broken members that are replaced first may join on any version; yellow is still judged by that of the upgrade.
         own["target_version"] = params["gate"]["target_version"] or params["target_version"]
         arguments = GATE.arguments(params, **own, wait_limit=self._seconds_left())
-        task = replace(self.task, params=arguments)
+        task = replace(self.task, params={**arguments, "namespace": params.get("namespace")})
         judged = _passed(lambda: wait_at_gate(task, self.client, scope_of(task)))
         if self.task.clock.now() - since > AGAIN_AFTER:
             state = judged.seen.state

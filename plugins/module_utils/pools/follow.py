@@ -22,7 +22,7 @@ from ..kubernetes.pods import kubernetes_node_is_ready, list_events, list_pods
 from ..kubernetes.state import KubernetesEvent, Pod, StatefulSet
 from ..kubernetes.stateful_sets import get_stateful_set
 from .crash_log import LOOKED_AT, last_words
-from .judge import judge_revision, pod_is_settled
+from .judge import judge_members, judge_revision, pod_is_settled
 from .partition import judge_same
 from .put_back import judge_images_stay
 from .replacement import SLOW, ReplacementStage, Sighting, blockers_of, fails_to_pull, judge_replacement, stage_of
@@ -218,10 +218,10 @@ class Replaced:
         return pod is not None and pod_is_settled(pool_named_in(self.pools, member), pod)
 
     def judge(self) -> Verdict:
-        """Whether every pod is Ready on the wanted revision."""
-        revision = combine(map(judge_revision, self.pools))
-        if not revision.passed:
-            return revision
+        """Whether every pod is kept by its pool, and Ready on the wanted revision."""
+        kept = combine((judge_members(self.pools, self.sightings), *map(judge_revision, self.pools)))
+        if not kept.passed:
+            return kept
         return combine(
             judge_replacement(pool_named_in(self.pools, name), each) for name, each in self.sightings.items()
         )

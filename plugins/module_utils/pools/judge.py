@@ -109,7 +109,8 @@ def judge_members(pools: Sequence[StatefulSet], members: Collection[str]) -> Ite
     else:
         named = "; ".join(f"{pool.name}: {span}" for pool, span in zip(pools, spans, strict=True))
         message = f"None of the StatefulSets has a pod {', '.join(strangers)} (their pods are {named or 'none'})."
-    yield refused("member_unknown", message, "Make the plan again: it names members that are no longer there.")
+    remedy = "Set the replicas as they were if these members are to stay. Then make the plan again."
+    yield refused("member_unknown", message, remedy)
 
 
 def let_through(pool: StatefulSet, pods: Mapping[str, Pod]) -> list[str]:

@@ -238,6 +238,28 @@ def test_a_deadline_names_the_member_and_the_cause_and_brings_evidence() -> None
     assert "got 503" in member["events"][0]
 
 
+def test_a_member_whose_pool_is_scaled_down_while_it_is_away_is_not_waited_for() -> None:
+    world = World()
+
+    def scaled() -> None:
+        world.gone("data-2")
+        world.pool["spec"]["replicas"] = 2
+        world.on_tick = []
+
+    delete = world.delete
+
+    def deleted(path: str, uid: str) -> bool:
+        done = delete(path, uid)
+        world.on_tick = [scaled]
+        return done
+
+    world.delete = deleted  # type: ignore[method-assign]
+    outcome = turn(world, "data-2")
+    assert [(each.code, each.state) for each in outcome.verdict.reasons] == [("member_unknown", State.REFUSED)]
+    assert actions(outcome) == [("delete_pod", "data-2")]
+    assert world.time < 5
+
+
 def test_an_image_that_cannot_be_pulled_is_given_a_minute() -> None:
     world = World()
 
