@@ -46,7 +46,7 @@ _AFTER = (AFTER_BATCH, AFTER_UPGRADE)
 CHECKS: tuple[Check, ...] = (
     Check("blocks", MOMENTS, ("cluster_block",), proof=True),
     Check("pending_tasks", MOMENTS, ("tasks_pending",)),
-    Check("present", (*_BEFORE, AFTER_BATCH), ("member_missing", "member_unrecognised"), proof=True),
+    Check("present", (*_BEFORE, AFTER_BATCH), ("member_missing", "member_unrecognised", "zone_decommissioned"), proof=True),
     Check(
         "versions",
         (BEFORE_UPGRADE,),

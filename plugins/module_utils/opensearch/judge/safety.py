@@ -218,6 +218,7 @@ def judge_present(state: ClusterState, expected: Collection[str], batch: Collect
     away = sorted(set(batch) - present)
     strangers = present - set(expected) - set(batch)
     missing = sorted(set(expected) - set(batch) - present)
+    yield from _decommissioned(state, [*away, *missing])
     if away and strangers:
         yield _unrecognised(away, strangers)
     elif missing and (not away or present & set(batch)):
@@ -225,6 +226,26 @@ def judge_present(state: ClusterState, expected: Collection[str], batch: Collect
             "member_missing",
             f"Members are missing from the cluster: {', '.join(missing)}.",
             "Bring the missing member back first: no other one is taken down while it is away.",
+        )
+
+
+def _decommissioned(state: ClusterState, absent: Sequence[str]) -> Iterator[Reason]:
+    """The refusal if a zone is decommissioned of which members may be that are absent, or are still there.
+
+    The servers let no member of it join until then (server source, JoinTaskExecutor.ensureNodeCommissioned).
+    """
+    zone = state.decommissioned
+    if zone is None:
+        return
+    leaving = [each.name for each in state.members.values() if each.attributes.get(zone.attribute) == zone.value]
+    if absent or leaving:
+        said = f" These members leave it: {enumerate_few(sorted(leaving))}." if leaving else ""
+        said += f" These are missing: {enumerate_few(absent)}." if absent else ""
+        yield refused(
+            "zone_decommissioned",
+            f"The members with {zone.attribute}={zone.value} are decommissioned ({zone.status}), so the cluster lets none"
+            f" of them join.{said}",
+            "Take that back (DELETE _cluster/decommission/awareness), and run again once they are in the cluster.",
         )
 
 

@@ -18,6 +18,7 @@ from .answers import reading
 from .client import OpenSearchClient, connect
 from .configured import Configured, parse_of_indices, parse_started_with
 from .data_paths import DataPaths, parse_data_paths
+from .decommissioned import parse_decommissioned
 from .disk import Disks, parse_disks, parse_watermarks
 from .managed_indices import CONFIGURATION, FIELDS, Managed
 from .plugins import Installed, parse_installed
@@ -72,6 +73,7 @@ _STATE = ",".join(
         "nodes.*.ephemeral_id",
         "nodes.*.max_index_version",
         "metadata.cluster_coordination",
+        "metadata.decommissionedAttribute",
         "metadata.indices.*.state",
         *(f"{_INDEX}.{name}" for name in ("number_of_shards", "number_of_replicas", "auto_expand_replicas")),
         *(f"{_INDEX}.{name}" for name in ("version.created", "verified_read_only", "routing.allocation.enable")),
@@ -189,6 +191,7 @@ def parse_state(nodes: Json, state: Json) -> ClusterState:
             blocks=within(state, "blocks", parse_blocks, {}),
             snapshots=within(state, "snapshots", parse_snapshots, {}),
             name=optional_text(state, "cluster_name") or "",
+            decommissioned=within(state, "metadata", parse_decommissioned),
         )
         placed = {copy.index for copy in seen.copies}
         lost = sorted(index.name for index in seen.indices.values() if index.open and index.name not in placed)

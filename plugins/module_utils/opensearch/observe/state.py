@@ -27,6 +27,7 @@ from ...common.reading import (
     within,
 )
 from ...common.words import enumerate_few
+from .decommissioned import Decommissioned
 from .products import OPENSEARCH, Product, product_of
 from .version import Version, created_in
 
@@ -177,6 +178,7 @@ class ClusterState:
     blocks: tuple[Block, ...] = ()
     snapshots: tuple[RunningSnapshot, ...] = ()
     name: str = ""
+    decommissioned: Decommissioned | None = None
 
     @property
     def product(self) -> Product:

@@ -305,6 +305,32 @@ def test_nothing_else_is_down(present: str, expected: str, batch: str, codes: li
     assert [reason.code for reason in verdict.reasons] == codes
 
 
+@pytest.mark.parametrize(
+    ("status", "present", "expected", "batch", "said"),
+    [
+        ("successful", "ab", "abc", "", "These are missing: c."),
+        ("successful", "ab", "abc", "c", "These are missing: c."),
+        ("in_progress", "abc", "abc", "a", "These members leave it: c."),
+        ("draining", "abc", "abcd", "a", "These members leave it: c. These are missing: d."),
+        # It was given up, or all who are expected are in other zones.
+        ("failed", "abc", "abc", "a", ""),
+        ("successful", "ab", "ab", "a", ""),
+    ],
+)
+def test_nothing_goes_while_a_zone_with_members_is_decommissioned(
+    status: str, present: str, expected: str, batch: str, said: str
+) -> None:
+    zone = {"awareness": {"zone": "east"}, "status": status, "requestID": "x"}
+    infos = {name: {**info(name), "attributes": {"zone": "east" if name == "c" else "west"}} for name in present}
+    state = cluster(infos, voting=coordination(""), decommissioned=zone)
+    found = {reason.code: reason for reason in judge_present(state, expected, batch).reasons}
+    assert ("zone_decommissioned" in found) is bool(said)
+    if said:
+        reason = found["zone_decommissioned"]
+        assert (reason.state, reason.message.endswith(said)) == (State.REFUSED, True)
+        assert "zone=east are decommissioned" in reason.message
+
+
 def test_the_missing_are_named() -> None:
     (reason,) = judge_present(cluster("a"), "abc", "").reasons
     assert reason.message == "Members are missing from the cluster: b, c."
