@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,12 +14,14 @@ from ..kubernetes import client as kubernetes
 from ..kubernetes.owners import is_left_alone, judge_owned, missing, pods_left, unsupported
 from ..kubernetes.pods import list_budgets
 from ..kubernetes.rights import judge_namespace, missing_rights
-from ..kubernetes.state import Budget, Namespace, StatefulSet
+from ..kubernetes.state import Budget, Namespace, Pod, StatefulSet
 from ..kubernetes.stateful_sets import list_stateful_sets, observe_namespace
 from ..pools.extra import without_absent_extra
+from ..pools.follow import age_of
 from ..pools.judge import judge_revision, pod_is_current
 from ..pools.kept_sets import MISSING, with_missing
 from .judge.checks import IMAGES
+from .judge.named_pools import judge_names
 from .judge.set_pools import is_of_cluster
 from .judge.standing import PodsOfMembers, judge_addresses, judge_leaving, judge_unread, need_pods
 from .observe.addresses import judge_connection
@@ -29,6 +31,9 @@ from .observe.data_paths import DataPaths, said_by_all
 from .observe.look import MembersAndPods
 from .observe.state import ClusterState, voting_again
 from .rights import rights_for
+
+NOTICED = 120.0
+"""Seconds within which a cluster notices that a process is gone: by default after three checks of 10 s that fail."""
 
 
 class _Troubles(list[Verdict]):
@@ -147,7 +152,14 @@ def _judge_pods(there: Namespace, state: ClusterState, meant: Collection[Statefu
     found = ((one, pod) for one in there.sets for pod in there.pods_of(one).values())
     under_way = {pod.name for one, pod in found if not pod_is_current(one, pod)}
     observed = [judge_revision(one) for one in own]
-    return combine((judge_leaving(state, there.pods, under_way), *owned, *observed, judge_unread(there)))
+    made = just_made(pod for one in own for pod in there.pods_of(one).values())
+    twins = judge_names(state, made, made)
+    return combine((judge_leaving(state, there.pods, under_way), *owned, *observed, twins, judge_unread(there)))
+
+
+def just_made(pods: Iterable[Pod]) -> frozenset[str]:
+    """The names of the pods that are so new that the cluster may not have noticed the end of those before them."""
+    return frozenset(pod.name for pod in pods if age_of(pod) < NOTICED)
 
 
 def _in_kubernetes(

@@ -16,7 +16,7 @@ from ..pools.deployers import DEPLOYERS, judge_owner
 from ..pools.given_images import given_images, judge_images
 from ..run.colouring import readable_most
 from .act.raising import RAISE_REPLICAS
-from .both_sides import see
+from .both_sides import just_made, see
 from .cluster_snapshot import SNAPSHOT
 from .judge.admission import judge_left, left_by
 from .judge.batches import BATCHING, Batch, Cutting, batches_of
@@ -180,7 +180,11 @@ def _judged(
     return combine(
         (
             drawn.verdict,
-            judge_names(state, pools),
+            judge_names(
+                state,
+                {member.name for pool in pools for member in pool.members},
+                just_made(drawn.sets.everyone) if drawn.sets else (),
+            ),
             judge_narrowing(pools, params["members"]),
             judge_consent(to_agree, going, policy),
             *(judge_covered(state, index_names(params[option], option), option) for option in OF_INDICES),

@@ -72,11 +72,11 @@ class FailingPull:
         if pod is None or stage_of("", pod) > ReplacementStage.PREPARING or (self._since and self._since[0] != pod.uid):
             self._since = None
         if pod is not None and self._since is None and fails_to_pull(pod):
-            self._since = (pod.uid, now - (_age(pod) if self._looks == 1 else 0.0))
+            self._since = (pod.uid, now - (age_of(pod) if self._looks == 1 else 0.0))
         return now - self._since[1] if self._since else 0.0
 
 
-def _age(pod: Pod) -> float:
+def age_of(pod: Pod) -> float:
     """Seconds since a pod was made, by the wall clocks of both sides."""
     try:
         created = datetime.fromisoformat(pod.created.replace("Z", "+00:00"))

@@ -6,12 +6,12 @@ A member on a plain host is known by its `node.name` alone, so that name is all 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ...common.errors import refusal
-from ...common.verdict import Reason, as_verdict, refused, remark
+from ...common.verdict import Reason, as_verdict, refused, remark, waiting
 from ...common.words import enumerate_few
 from ..observe.state import ClusterMember, ClusterState
 from ..observe.version import Version
@@ -122,21 +122,30 @@ def judge_groups(groups: Groups, state: ClusterState) -> Iterator[Reason]:
 
 
 @as_verdict
-def judge_names(state: ClusterState, pools: Iterable[Pool]) -> Iterator[Reason]:
-    """Whether every member of the pools has a name of its own, since a run knows members by their names.
+def judge_names(state: ClusterState, names: Container[str], made: Container[str] = ()) -> Iterator[Reason]:
+    """Whether every member among `names` has a name of its own, since a run knows members by their names.
 
     The servers do not ask for that: a cluster over two namespaces may have the same set, so the same pods, in each.
+    The pods in `made` are new. A pod without a volume comes back as another member, and if its Kubernetes node was
+    lost, the cluster lists the one before until its checks have failed (server source, FollowersChecker).
     """
-    own = {member.name for pool in pools for member in pool.members}
-    counted = Counter(member.name for member in state.members.values() if member.name in own)
-    shared = [f"{name} ({number} members)" for name, number in sorted(counted.items()) if number > 1]
-    if shared:
+    counted = Counter(member.name for member in state.members.values() if member.name in names)
+    shared = {name: f"{name} ({number} members)" for name, number in sorted(counted.items()) if number > 1}
+    passing = [said for name, said in shared.items() if name in made]
+    lasting = [said for name, said in shared.items() if name not in made]
+    if passing:
+        yield waiting(
+            "member_name_shared",
+            f"Members of the cluster have the same name: {enumerate_few(passing)}. Their pods are new, so the cluster"
+            " may not have noticed yet that the processes before them are gone.",
+            "This ends by itself, unless members in two namespaces have the same names.",
+        )
+    if lasting:
         yield refused(
             "member_name_shared",
-            f"Members of the cluster have the same name: {enumerate_few(shared)}. Nothing can be proven for one of"
+            f"Members of the cluster have the same name: {enumerate_few(lasting)}. Nothing can be proven for one of"
             " them, and after an upgrade of one all would count as upgraded.",
-            "Give each member a node.name of its own; where the name has to be that of the pod, rename a StatefulSet."
-            " If one of them has just been replaced, run again when the cluster has noticed that the other is gone.",
+            "Give each member a node.name of its own; where the name has to be that of the pod, rename a StatefulSet.",
         )
 
 

@@ -6,10 +6,7 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import both_sides
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.named_pools import (
-    judge_names,
-    pools_named,
-)
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.named_pools import judge_names
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock import name_for
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo import Change, Undo, Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo_annotation import UNDO
@@ -152,7 +149,33 @@ def test_members_with_the_same_name_are_refused(room: Room, monkeypatch: pytest.
     assert said(result) == [("member_name_shared", "refused")]
     assert "Members of the cluster have the same name: data-0 (2 members)." in message(result, "member_name_shared")
     # Those that are in no pool stay as they are, whatever their names.
-    assert judge_names(seen, pools_named({"others": ["data-1", "managers-0"]}, seen, "zone")).passed
+    assert judge_names(seen, {"data-1", "managers-0"}).passed
+
+
+@pytest.mark.parametrize(("wait", "state"), [(True, "passed"), (False, "waiting")])
+def test_a_member_that_replaces_one_that_the_cluster_still_lists_is_waited_for(
+    room: Room, monkeypatch: pytest.MonkeyPatch, wait: bool, state: str
+) -> None:
+    """A pod without a volume, whose Kubernetes node was lost, comes back as another member of the same name."""
+    before = {"id-before": replace(room.state.members[identity("data-0")], id="id-before", address="10.8.8.8")}
+    seen = [replace(room.state, members={**room.state.members, **before}), room.state]
+    monkeypatch.setattr(both_sides, "observe", lambda _client: seen.pop(0) if len(seen) > 1 else seen[0])
+    monkeypatch.setattr(both_sides, "age_of", lambda pod: 20.0 if pod.name == "data-0" else 9000.0)
+    result = room.plan(wait=wait)
+    assert result["verdict"]["state"] == state
+    assert said(result) == [("member_name_shared", "waiting")] * (not wait)
+    assert "".join(order_of(result)).count("data-0") == 1
+
+
+def test_two_members_of_one_name_are_refused_once_their_pod_is_not_new(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twin = {"id-of-twin": replace(room.state.members[identity("data-0")], id="id-of-twin", address="10.8.8.8")}
+    seen = replace(room.state, members={**room.state.members, **twin})
+    monkeypatch.setattr(both_sides, "observe", lambda _client: seen)
+    monkeypatch.setattr(both_sides, "age_of", lambda _pod: 100.0 + room.clock.now())
+    assert said(room.plan()) == [("member_name_shared", "refused")]
+    assert room.clock.now() <= 25
 
 
 def test_a_pool_that_wants_no_pods_is_left_as_it_is_even_if_it_is_named(room: Room) -> None:
