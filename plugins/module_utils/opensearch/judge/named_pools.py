@@ -145,7 +145,8 @@ def judge_names(state: ClusterState, names: Container[str], made: Container[str]
             "member_name_shared",
             f"Members of the cluster have the same name: {enumerate_few(lasting)}. Nothing can be proven for one of"
             " them, and after an upgrade of one all would count as upgraded.",
-            "Give each member a node.name of its own; where the name has to be that of the pod, rename a StatefulSet.",
+            "Give each member a node.name of its own; where the name has to be that of the pod, rename a StatefulSet."
+            " If one of them has just been replaced, run again when the cluster has noticed that the other is gone.",
         )
 
 
