@@ -54,4 +54,6 @@ class KeptMembers:
 
 def _named_after(pool: StatefulSet, members: Collection[str]) -> list[str]:
     """Those of the members whose names are of a pod of this pool, whether it keeps that pod or not."""
-    return sorted(each for each in members if each.rpartition("-")[0] == pool.name and each.rpartition("-")[2].isdigit())
+    return sorted(
+        each for each in members if each.rpartition("-")[0] == pool.name and each.rpartition("-")[2].isdigit()
+    )

@@ -243,8 +243,8 @@ def _decommissioned(state: ClusterState, absent: Sequence[str]) -> Iterator[Reas
         said += f" These are missing: {enumerate_few(absent)}." if absent else ""
         yield refused(
             "zone_decommissioned",
-            f"The members with {zone.attribute}={zone.value} are decommissioned ({zone.status}), so the cluster lets none"
-            f" of them join.{said}",
+            f"The members with {zone.attribute}={zone.value} are decommissioned ({zone.status}), so the cluster lets"
+            f" none of them join.{said}",
             "Take that back (DELETE _cluster/decommission/awareness), and run again once they are in the cluster.",
         )
 

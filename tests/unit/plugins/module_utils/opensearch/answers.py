@@ -161,7 +161,6 @@ def state_answer(
     indices: Mapping[str, Json] | None = None,
     blocks: Mapping[str, Json] | None = None,
     snapshots: Sequence[Json] = (),
-    decommissioned: Json | None = None,
 ) -> Json:
     """The cluster state as the elected manager answers it; all members vote unless said otherwise."""
     names = list(members)
@@ -177,7 +176,6 @@ def state_answer(
         "metadata": {
             "cluster_coordination": coordination(names) if voting is None else voting,
             "indices": counted(indices or {}, table),
-            **({"decommissionedAttribute": decommissioned} if decommissioned else {}),
         },
         "routing_table": {"indices": table},
         **({"blocks": {"global": dict(blocks)}} if blocks else {}),

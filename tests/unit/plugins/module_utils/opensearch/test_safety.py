@@ -15,6 +15,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
     judge_consent,
     judge_present,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import parse_state
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import ClusterState
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     NO_NEW_INDEX,
@@ -24,8 +25,10 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
     cluster,
     coordination,
     copy,
+    identity,
     index_metadata,
     info,
+    state_answer,
 )
 
 STRICT = Policy()
@@ -322,7 +325,9 @@ def test_nothing_goes_while_a_zone_with_members_is_decommissioned(
 ) -> None:
     zone = {"awareness": {"zone": "east"}, "status": status, "requestID": "x"}
     infos = {name: {**info(name), "attributes": {"zone": "east" if name == "c" else "west"}} for name in present}
-    state = cluster(infos, voting=coordination(""), decommissioned=zone)
+    answer = state_answer(infos, elected="a", voting=coordination(""))
+    answer["metadata"]["decommissionedAttribute"] = zone
+    state = parse_state({identity(name): one for name, one in infos.items()}, answer)
     found = {reason.code: reason for reason in judge_present(state, expected, batch).reasons}
     assert ("zone_decommissioned" in found) is bool(said)
     if said:

@@ -141,7 +141,13 @@ def turn(
     joined = joined if isinstance(joined, Asked) else Asked(joined)
     client = cast(KubernetesClient, world)
     questions = Questions(
-        lambda _pools, _there, _deleted: proof(), lambda _names, _deleted: joined(), early, prepare, in_vain, again, **last
+        lambda _pools, _there, _deleted: proof(),
+        lambda _names, _deleted: joined(),
+        early,
+        prepare,
+        in_vain,
+        again,
+        **last,
     )
     outcome = roll(surroundings, client, "search", pools, list(batch), questions)
     return replace(outcome, more={**outcome.more, "actions": surroundings.journal.as_result()})
