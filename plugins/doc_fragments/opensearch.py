@@ -285,7 +285,7 @@ options:
     elements: str
     default: []
     choices: [pending_tasks, unassigned, progress, allocation, overrides, disk, snapshots, tasks, index_management,
-      archived, settings, certificates, last_snapshot, plugins, images]
+      archived, settings, search_role, certificates, last_snapshot, plugins, images]
   snapshot_age:
     description:
       - The greatest age of the last successful snapshot before the upgrade, such as V(24h). An older one is

@@ -46,7 +46,9 @@ _AFTER = (AFTER_BATCH, AFTER_UPGRADE)
 CHECKS: tuple[Check, ...] = (
     Check("blocks", MOMENTS, ("cluster_block",), proof=True),
     Check("pending_tasks", MOMENTS, ("tasks_pending",)),
-    Check("present", (*_BEFORE, AFTER_BATCH), ("member_missing", "member_unrecognised", "zone_decommissioned"), proof=True),
+    Check(
+        "present", (*_BEFORE, AFTER_BATCH), ("member_missing", "member_unrecognised", "zone_decommissioned"), proof=True
+    ),
     Check(
         "versions",
         (BEFORE_UPGRADE,),
@@ -104,12 +106,12 @@ CHECKS: tuple[Check, ...] = (
             "cluster_setting_removed",
             "index_setting_archived",
             "index_setting_removed",
-            "search_role_changed",
             "setting_deprecated",
             "setting_removed",
             "settings_unknown",
         ),
     ),
+    Check("search_role", (BEFORE_UPGRADE,), ("search_role_changed",)),
     Check("certificates", (BEFORE_UPGRADE,), ("certificate_ends",)),
     Check(
         "last_snapshot",

@@ -45,7 +45,6 @@ def judge_configured(
         )
     if target.elasticsearch or not older:
         return
-    yield from _search_role(state, target)
     members = {name: names for name, names in configured.members.items() if name in older}
     by_setting = _by_setting(members), _by_setting(configured.indices)
     gone = {each.name for each in retired_in(target) if each.removed}
@@ -70,8 +69,9 @@ def judge_configured(
     yield from _archived(configured.indices)
 
 
-def _search_role(state: ClusterState, target: Version) -> Iterator[Reason]:
-    """The refusals for members whose role `search` means something else on the target version."""
+@as_verdict
+def judge_search_role(state: ClusterState, target: Version) -> Iterator[Reason]:
+    """Whether no member has the role `search` with a meaning that the target version does not give it."""
     with_role = [each for each in state.members.values() if SEARCH in each.roles and each.version < WARM_SINCE]
     if target < WARM_SINCE or not with_role:
         return
@@ -80,7 +80,7 @@ def _search_role(state: ClusterState, target: Version) -> Iterator[Reason]:
     since = f"From OpenSearch {WARM_SINCE} on"
     remedy = (
         f"Give them the role {WARM} in place of {SEARCH} in node.roles, for their start on the target version. Members"
-        " report the roles of their start, so if that is done, continue with skip_checks: [settings]."
+        " report the roles of their start, so if that is done, continue with skip_checks: [search_role]."
     )
     if combined:
         yield refused(

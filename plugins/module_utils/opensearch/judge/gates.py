@@ -22,7 +22,7 @@ from .background import judge_snapshots, judge_snapshots_of, judge_tasks
 from .certificates import judge_certificates
 from .changes import removals, split_ours
 from .checks import AFTER_BATCH, BEFORE_BATCH, BEFORE_UPGRADE, CHECKS, Selection
-from .configured import judge_configured
+from .configured import judge_configured, judge_search_role
 from .disk import ZONE, judge_disks, judge_losses
 from .hops import of_later_hops
 from .last_snapshot import judge_last_snapshot
@@ -174,6 +174,14 @@ def _judge_configured(gate: _Gate) -> Verdict:
     return combine((here, of_later_hops(later, _oldest(seen.state))))
 
 
+def _judge_search_role(gate: _Gate) -> Verdict:
+    state, target = gate.state, gate.scope.target
+    if target is None:
+        return Verdict()
+    later = ((judge_search_role(state, each), each) for each in gate.scope.later)
+    return combine((judge_search_role(state, target), of_later_hops(later, _oldest(state))))
+
+
 def _judge_last_snapshot(gate: _Gate) -> Verdict:
     """The way back, if there is a new version to come back from, or if the user asks for one."""
     if gate.scope.takes or (gate.scope.snapshot_age is None and _all_on(gate.scope.target, gate.state)):
@@ -321,6 +329,7 @@ JUDGES: Mapping[str, Callable[[_Gate], Verdict]] = {
     "index_management": lambda gate: judge_managed(gate.seen.managed) if gate.seen.managed else Verdict(),
     "archived": lambda gate: _judge_archived(gate.seen.settings),
     "settings": _judge_configured,
+    "search_role": _judge_search_role,
     "certificates": lambda gate: judge_certificates(gate.seen.certificates),
     "last_snapshot": _judge_last_snapshot,
 }

@@ -136,7 +136,14 @@ def test_members_that_hold_searchable_snapshots_need_another_role_from_3_0_on() 
         "Searchable snapshots (i) are on members with the role search: b, c. From OpenSearch 3.0.0 on" in found.message
     )
     assert "the role warm in place of search" in found.remedy
-    assert "skip_checks: [settings]" in found.remedy
+    assert "skip_checks: [search_role]" in found.remedy
+    # It is accepted alone: the check of the settings is still made.
+    settings = Configured({"a": frozenset({NODES})})
+    assert set(judged(settings, roles=roles, parts=FROZEN, skip=("search_role",))) == {
+        "check_skipped",
+        "setting_removed",
+    }
+    assert "search_role_changed" in judged(settings, roles=roles, parts=FROZEN, skip=("settings",))
     assert not judged(Configured(), roles=roles)
     assert not judged(Configured(), roles=roles, parts=FROZEN, target=Version.parse("2.19.7"))
     assert not judged(Configured(), roles=roles, parts=FROZEN, versions={"b": "3.6.0", "c": "3.6.0"})

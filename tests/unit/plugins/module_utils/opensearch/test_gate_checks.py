@@ -116,6 +116,12 @@ FOUND: list[tuple[str, str, Json, tuple[str, State]]] = [
         ("setting_removed", State.REFUSED),
     ),
     (
+        "search_role",
+        "before_upgrade",
+        {"roles": {"b": ("data", "search")}},
+        ("search_role_changed", State.REFUSED),
+    ),
+    (
         "index_management",
         "before_upgrade",
         {"managed": Managed((ManagedIndex("i", "shrink"),), 1, 1, asked=True)},
