@@ -43,10 +43,12 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     unknown = voting.absent.intersection(voters)
     voters = () if unknown else voters
     refusals = tuple(_refusals(undo, unknown)) if undo else ()
-    if undo is None or (_names_anything(undo) and not going and not voters):
-        return Outcome(Verdict(refusals), before=before, after=before)
-    if task.params["state"] != "undrained" and client.product is ELASTICSEARCH:
-        unregister(task, client)
+    idle = undo is None or (_names_anything(undo) and not going and not voters)
+    everything = (task.params["state"], task.params["part"]) == ("restored", "all")
+    may_be_registered = everything if idle else task.params["state"] != "undrained"
+    found = may_be_registered and client.product is ELASTICSEARCH and unregister(task, client)
+    if undo is None or idle:
+        return Outcome(Verdict(refusals), found, before, before)
     strangers, failed = set[str](), None
     if voters:
         # Settings are put back even if the server does not let the members vote again.

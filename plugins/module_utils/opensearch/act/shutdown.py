@@ -1,8 +1,9 @@
 """Registering with Elasticsearch which members restart, so that it knows why they leave, and taking that back.
 
 A registration is made after allocation was restricted, and removed before that is put back. So there is an undo in the
-cluster as long as there is a registration, and whoever carries the undo out finds the registration by its reason. The
-servers never remove one themselves (documentation of the API, "Put shutdown").
+cluster as long as there is a registration, and whoever carries the undo out finds the registration by its reason. If a
+person has removed the undo, the next that puts everything back finds it: the servers never remove one themselves
+(documentation of the API, "Put shutdown"), and would wait for its time whenever that member leaves.
 """
 
 from __future__ import annotations
@@ -48,8 +49,10 @@ def register(task: Task, client: OpenSearchClient, state: ClusterState, names: C
     return tuple(_others(state, names, registered.values()))
 
 
-def unregister(task: Task, client: OpenSearchClient) -> None:
+def unregister(task: Task, client: OpenSearchClient) -> bool:
     """Take back all registrations of this collection. A user who may not see them cannot have made any.
+
+    The result says whether there were any.
 
     Raises:
         Refusal: one was not taken back, or there was no answer.
@@ -59,15 +62,16 @@ def unregister(task: Task, client: OpenSearchClient) -> None:
     except Unreachable:
         raise
     except Refusal:
-        return
-    for each in present or ():
-        if each.reason.startswith(OURS):
+        return False
+    ours = [each for each in present or () if each.reason.startswith(OURS)]
+    for each in ours:
+        if not task.check_mode:
+            task.still_wanted()
+        with task.journal.doing(("unregistered_shutdown", each.id, {"reason": each.reason})):
             if not task.check_mode:
-                task.still_wanted()
-            with task.journal.doing(("unregistered_shutdown", each.id, {"reason": each.reason})):
-                if not task.check_mode:
-                    # It may be gone by now: taken back by another, or by a request whose answer was lost.
-                    client.delete(f"/_nodes/{each.id}/shutdown")
+                # It may be gone by now: taken back by another, or by a request whose answer was lost.
+                client.delete(f"/_nodes/{each.id}/shutdown")
+    return bool(ours)
 
 
 def _register(task: Task, client: OpenSearchClient, member: str, name: str) -> None:

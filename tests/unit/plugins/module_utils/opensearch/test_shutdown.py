@@ -80,6 +80,17 @@ def test_putting_back_that_is_cut_off_is_finished_by_the_next(cut_off: int, lost
     assert (client.shutdowns, client.settings["persistent"]) == ({}, {})
 
 
+@pytest.mark.parametrize(("part", "left"), [("all", 0), ("batch", 1)])
+def test_one_that_is_left_without_an_undo_is_taken_back_when_everything_is_put_back(part: str, left: int) -> None:
+    """A person has removed the undo, and the servers would wait an hour for that member whenever it leaves."""
+    client = servers()
+    act(client, "restricted")
+    client.settings["persistent"].clear()
+    done = act(client, "restored", part=part)
+    assert (len(client.shutdowns or {}), done.changed) == (left, not left)
+    assert not act(client, "restored", part=part).changed
+
+
 def test_a_registration_that_is_gone_when_it_is_taken_back_stops_nothing() -> None:
     """The package repeats a request whose answer was lost, and the server then says 404."""
 
