@@ -18,6 +18,7 @@ from tests.sandbox.kubeadm.cluster import KubeadmCluster
 from tests.sandbox.kubeadm.description import Described, Pace
 from tests.sandbox.kubeadm.machine import Machine
 from tests.sandbox.kubernetes.kinds import NODES
+from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.kubernetes.store import Change
 from tests.scenarios.playbook import Played, digest_in
 
@@ -166,9 +167,18 @@ class Tenant(Resident):
         if change.kind != NODES or change.before is None or change.type == "DELETED" or name not in self._workers:
             return
         if change.item["spec"].get("unschedulable") and not change.before["spec"].get("unschedulable"):
-            self.breaches += [f"{name}: {each}" for each in self.spares({name})]
-            if UNDO in change.item["metadata"].get("annotations", {}):
+            self.breaches += [f"{name}: {each}" for each in self.spares(self._batch_of(change.item))]
+            if _is_marked(change.item):
                 self._judge_ready(name)
+
+    def _batch_of(self, node: Json) -> set[str]:
+        """The Kubernetes node, and those that a run has taken with it: the gate has judged them together.
+
+        One of a batch before it is on another version, or is not cordoned any more.
+        """
+        workers = [each for each in self._resources.store.each(NODES) if each["metadata"]["name"] in self._workers]
+        marked = [each for each in workers if _is_marked(each) and _version_of(each) == _version_of(node)]
+        return {each["metadata"]["name"] for each in (node, *(marked if _is_marked(node) else ()))}
 
     def _judge_ready(self, machine: str) -> None:
         there, state = {member for member, place in self.places().items() if place == machine}, self.servers.state
@@ -180,3 +190,11 @@ class Tenant(Resident):
         self.unready += [] if enabled == "primaries" else [f"{machine}: allocation is {enabled or 'not restricted'}"]
         elected = state.nodes[state.elected].name if state.elected in state.nodes else ""
         self.unready += [f"{machine}: {elected} is elected"] if elected in there else []
+
+
+def _is_marked(node: Json) -> bool:
+    return UNDO in node["metadata"].get("annotations", {})
+
+
+def _version_of(node: Json) -> str:
+    return str(node["status"]["nodeInfo"]["kubeletVersion"])

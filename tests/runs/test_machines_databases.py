@@ -11,8 +11,11 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines import machine_upgrade
 
-from tests.runs.machines import Machines, Tenant, machines
+from tests.runs.machines import UNDO, Machines, Tenant, machines
 from tests.runs.world import world
+from tests.sandbox.kubernetes.kinds import NODES
+from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.kubernetes.resources import Writing
 
 FROM, TO = "1.35.4", "1.36.1"
 FIRST_ZONE = ("worker-1", "worker-4")
@@ -62,3 +65,24 @@ def test_without_the_gate_and_that_wait_a_machine_goes_too_early(found: Machines
     with patch.object(machine_upgrade, "await_pods", lambda *_given: Verdict()):
         found.upgraded(TO)
     assert tenant.breaches
+
+
+@pytest.mark.parametrize(("kubelet", "breaches"), [(FROM, 0), (TO, 1)], ids=["of its batch", "of the batch before"])
+def test_only_a_machine_of_the_same_batch_may_be_away(found: Machines, kubelet: str, breaches: int) -> None:
+    """A machine loses its power once the database has let its batch go: no member outside the batch is away."""
+    tenant, resources = Tenant(found), found.here.sandbox.kubernetes.server.resources
+    first = tenant.places()[min(tenant.places())]
+    second = min({*found.cluster.described.workers} - {*tenant.places().values()})
+
+    def taken(node: Json) -> None:
+        node["spec"]["unschedulable"] = True
+        node["metadata"].setdefault("annotations", {})[UNDO] = "{}"
+
+    def upgraded(node: Json) -> None:
+        node["status"]["nodeInfo"]["kubeletVersion"] = f"v{kubelet}"
+
+    resources.change(NODES, "", first, taken)
+    resources.change(NODES, "", first, upgraded, Writing(manager="kubelet", subresource="status"))
+    found.machines[first].power_off()
+    resources.change(NODES, "", second, taken)
+    assert tenant.breaches == [f"{second}: {min(tenant.places())} is away"] * breaches
