@@ -17,6 +17,7 @@ from tests.runs.world import World
 from tests.sandbox.kubernetes.objects import Json, Kind, Refused
 from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.openshift.file_integrity import API_VERSION, RE_INIT, definition, file_integrity
+from tests.sandbox.openshift.kinds import POOLS
 from tests.sandbox.web import Request
 from tests.scenarios.playbook import PLAN, Played
 from tests.unit.plugins.module_utils.openshift.named import NAMES, NO_ALERTS, NO_SILENCES, NOT_SENT
@@ -115,6 +116,29 @@ def test_an_upgrade_is_told_step_by_step_and_whole_at_its_end(here: World) -> No
     late = cluster.play(upgrade_wait=False)
     assert late.code == 0, late.output
     assert (cluster.history(), cluster.state()) == (before["status"]["history"], "completed")
+
+
+def test_a_pool_that_a_person_pauses_in_its_batch_leaves_no_step_of_the_upgrade_unfinished(here: World) -> None:
+    cluster = RequestedOpenShift(here)
+    cluster.request()
+    given, patched = cluster.agreed(upgrade_member_timeout=600), list[str]()
+
+    def pause(request: Request) -> None:
+        patched.extend([request.path] if request.method == "PATCH" and request.path == POOLS.path("", "worker") else [])
+        if len(patched) == 2:
+            # It was held, and is let go.
+            patched.append("paused")
+            cluster.openshift.faults.person_pauses("worker")
+
+    here.calling.after = pause
+    assert "kubernetes_node_waits" in codes(here.play(PLAYBOOK, given))
+    here.calling.after = lambda _request: None
+    ended = cluster.play()
+    assert ended.code == 0, ended.output
+    (entry,) = cluster.history()
+    left = "0 of 3 Kubernetes nodes, the others are gone, or a person has paused their MachineConfigPool"
+    assert told(entry) == list({**WHOLE, "AllWorkersUpgraded": f" is completed: {left}"}.items())
+    assert (entry["phase"], entry["workerCompleteTime"]) == ("Upgraded", entry["completeTime"])
 
 
 def test_an_upgrade_at_a_later_time_is_pending_until_it_begins(here: World) -> None:

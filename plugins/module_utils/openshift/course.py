@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -52,6 +52,11 @@ class UpgradeCourse:
         """The other batches."""
         return tuple(each for each in self.record.batches if MASTER not in each.pools)
 
+    @cached_property
+    def left(self) -> tuple[BatchRecord, ...]:
+        """The batches that a completed upgrade has not done: a person has paused their pools, or they are gone."""
+        return tuple(each for each in self.record.batches if each.state != "done") if self.is_completed else ()
+
     @property
     def commenced(self) -> str:
         """The time at which the desired update was set, or was found to be set."""
@@ -64,8 +69,16 @@ class UpgradeCourse:
 
     @property
     def rolled(self) -> str:
-        """The time at which the last batch was done, if all are."""
-        return done_at(self.record.batches) if self.begun else ""
+        """The time at which the last batch was done, if all are, but for those that are left."""
+        return self._done_at(self.record.batches) if self.begun else ""
+
+    @property
+    def workers_done(self) -> str:
+        """The time at which the last batch of workers was done, if all are, but for those that are left."""
+        return self._done_at(self.workers)
+
+    def _done_at(self, batches: Sequence[BatchRecord]) -> str:
+        return done_at(each for each in batches if each not in self.left) or (self.completed if self.left else "")
 
     @property
     def has_windows(self) -> bool:

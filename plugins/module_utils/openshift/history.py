@@ -14,7 +14,7 @@ from ..common.words import shortened
 from ..run.record.conditions import KEPT_UPGRADES, Upgrade
 from ..run.record.phases import Phase
 from ..run.record.record import Record
-from .course import UpgradeCourse, begun_at, done_at
+from .course import UpgradeCourse, begun_at
 from .named_steps import NamedProgress, with_own_steps
 
 Entry = dict[str, Any]
@@ -82,7 +82,7 @@ def _entry(record: Record) -> Entry:
         "startTime": course.begun,
         "completeTime": course.completed,
         "workerStartTime": begun_at(course.workers),
-        "workerCompleteTime": done_at(course.workers),
+        "workerCompleteTime": course.workers_done,
     }
     phase = PHASES[Phase.UPGRADING] if record.phase is Phase.PENDING and begins else PHASES[record.phase]
     return {

@@ -181,17 +181,19 @@ def _control_window_removed(course: UpgradeCourse) -> Progress | None:
 def _worker_window(course: UpgradeCourse) -> Progress | None:
     if not course.has_windows:
         return None
-    if course.is_completed and not course.workers:
+    since = begun_at(course.workers)
+    if course.is_completed and not since:
         return Progress(course.rolled, course.rolled, NO_WORKERS)
-    return _at(begun_at(course.workers))
+    return _at(since)
 
 
 def _workers(course: UpgradeCourse) -> Progress | None:
     since = begun_at(course.workers)
     if not since:
         return None
-    said = ", ".join(filter(None, (*_by_pool(course.workers), course.late(course.workers))))
-    return Progress(since, done_at(course.workers), said)
+    left = LEFT if course.left else ""
+    said = ", ".join(filter(None, (*_by_pool(course.workers), left, course.late(course.workers))))
+    return Progress(since, course.workers_done, said)
 
 
 def _by_pool(workers: Sequence[BatchRecord]) -> Iterator[str]:
@@ -238,6 +240,7 @@ NOT_SENT = "noted in the record; no notice was sent (upgrade_webhook)"
 NO_ALERTS = "alerts were not looked at (upgrade_prometheus_url)"
 NO_SILENCES = "no silence was asked for (upgrade_alertmanager_url)"
 NO_WORKERS = "no Kubernetes node was left"
+LEFT = "the others are gone, or a person has paused their MachineConfigPool"
 BEFORE = "the control plane was upgraded before"
 STEPS = (
     NamedStep("SendStartedNotification", _started_notification),

@@ -42,6 +42,9 @@ from .named import (
 SILENCED = step("silences", BEGUN)
 WORKERS = (batch("worker", "upgrading", LATER),)
 """The control plane was upgraded before."""
+STOPPED = (*WHOLE, batch("infra", "failed", ROLLED))
+"""A pool was paused by a person in its batch, and left out by the run that has completed the upgrade."""
+LEFT = "the others are gone, or a person has paused their MachineConfigPool"
 
 
 def test_they_are_those_of_the_managed_upgrade_in_its_order() -> None:
@@ -142,6 +145,16 @@ def test_they_are_those_of_the_managed_upgrade_in_its_order() -> None:
             completed(batches=HALF[:1]),
             Progress(CONTROLLED, CONTROLLED, "no Kubernetes node was left"),
         ),
+        (
+            "AllWorkersUpgraded",
+            completed(batches=STOPPED),
+            Progress(CONTROLLED, ROLLED, f"worker: 1 of 1 Kubernetes nodes, infra: 0 of 1 Kubernetes nodes, {LEFT}"),
+        ),
+        (
+            "AllWorkersUpgraded",
+            completed(batches=(*HALF[:1], batch("worker", "failed", LATER))),
+            Progress(LATER, DONE, f"0 of 1 Kubernetes nodes, {LEFT}"),
+        ),
         ("RemoveExtraScaledNodes", recorded(TAKEN), None),
         ("RemoveExtraScaledNodes", recorded(WHOLE, step("capacity_after")), Progress(BEGUN)),
         ("RemoveExtraScaledNodes", recorded(WHOLE, step("capacity_after", NOW)), Progress(BEGUN, NOW)),
@@ -157,6 +170,7 @@ def test_they_are_those_of_the_managed_upgrade_in_its_order() -> None:
             Progress(ROLLED, "", "One fires."),
         ),
         ("PostUpgradeHealthCheck", completed(), Progress(ROLLED, DONE, NO_ALERTS)),
+        ("PostUpgradeHealthCheck", completed(batches=STOPPED), Progress(ROLLED, DONE, NO_ALERTS)),
         ("PostUpgradeHealthCheck", completed(step("alerts_after", NOW)), Progress(ROLLED, DONE)),
         ("PostUpgradeProcedures", recorded(WHOLE), None),
         ("PostUpgradeProcedures", recorded(WHOLE, step("file_integrity")), Progress(BEGUN)),
