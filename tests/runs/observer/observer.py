@@ -60,6 +60,9 @@ class Observer(Watching[Sight]):
         """The shards of which others want fewer copies since a run has looked at the cluster."""
         self._made_by: dict[str, OneRun] = {}
         """The pods that runs have made, such as those that pull images: one that is at work removes its own."""
+        self._besides: set[str] = set()
+        """Those that were made while another run held the lock. If their run is killed, the next plan with images to
+        pull removes them, and until then they end by themselves (`MARGIN` of `pools/image_pull.py`)."""
         self._holders: dict[Key, frozenset[str]] = {}
         self._without_majority = False
         """Whether foreign faults took the majority since all members served. Then all copies start again."""
@@ -87,11 +90,15 @@ class Observer(Watching[Sight]):
             return
         if code == 0 and target:
             self._note("end", left.all_put_back(self._first, self._now, self._size))
-            besides = self._hit | {name for name, run in self._made_by.items() if run.is_at_work}
-            self._note("end", left.all_there(self._first, self._now, target, besides, self._holders))
+            others = {name for name, run in self._made_by.items() if run.is_at_work or self._is_left(name, run)}
+            self._note("end", left.all_there(self._first, self._now, target, self._hit | others, self._holders))
             self._note("end", left.documents_kept(self._documents, self._looking.documents()))
         else:
             self._note("end", left.exactly_named(self._first, self._now))
+
+    def _is_left(self, pod: str, run: OneRun) -> bool:
+        """Whether a pod was left by a run that was killed while another one held the lock, and never held it itself."""
+        return run.killed and pod in self._besides and not self.has_held(run)
 
     def left_over(self) -> Iterator[str]:
         """What is not put back although a playbook has said that everything is, unless a run is at work again."""
@@ -111,7 +118,9 @@ class Observer(Watching[Sight]):
     def _act(self, request: Request, before: Sight, status: int, at: float) -> None:
         """Judge what a request of the run has done."""
         now, progress = self._now, self._progress
-        self._made_by |= dict.fromkeys(now.pods.keys() - before.pods.keys(), asking())
+        made = now.pods.keys() - before.pods.keys()
+        self._made_by |= dict.fromkeys(made, asking())
+        self._besides |= made if self.is_held_by_other else set()
         deleted = acts.deleted_pod(request, self._namespace)
         if deleted in before.members:
             self._note("uid", rules.right_pod(before, deleted, acts.uid_in(request)))

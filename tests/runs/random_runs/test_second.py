@@ -6,6 +6,7 @@ from unittest.mock import patch
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.pools import image_pull
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock import held_lock
 
 from tests.lab.opensearch.layouts import Pool
@@ -61,6 +62,19 @@ def test_pods_that_pull_for_the_second_one_are_none_that_the_first_one_leaves() 
     """It starts shortly before the first one ends."""
     endings = [played("opensearch", Event(act, SECOND, ELSEWHERE)) for act in (40, 42, 44)]
     assert [each.faults for each in endings] == [[], [], []]
+
+
+def test_pods_of_a_second_one_that_is_killed_are_left_to_the_next_upgrade() -> None:
+    """The first one has looked for such pods in its plan, before."""
+    ending = played("opensearch", Event(30, SECOND, ELSEWHERE), Event(42, "kill"))
+    assert (ending.faults, ending.runs) == ([], 1)
+    assert any("kill" in each and "POST" in each and each.endswith("/pods)") for each in ending.told)
+
+
+def test_the_observer_finds_pods_that_a_run_leaves() -> None:
+    with patch.object(image_pull, "_remove", lambda *_given: None):
+        ending = played("opensearch")
+    assert any("[end] the pods were" in each and "image-pull" in each for each in ending.faults), ending.text()
 
 
 def test_the_observer_finds_a_second_one_that_takes_the_lock() -> None:
