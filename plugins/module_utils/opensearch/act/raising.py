@@ -85,7 +85,8 @@ def raise_replicas(
 ) -> Verdict:
     """Write the undo, then give these indices a replica each. The copies start by themselves.
 
-    The verdict names the indices whose settings the server did not change.
+    The undo does not keep an index whose replicas another has changed since the look, perhaps to the same number. The
+    verdict names the indices whose settings the server did not change.
 
     Raises:
         Refusal: there is an undo of another run that has not ended, or the undo was not written.
@@ -101,7 +102,11 @@ def raise_replicas(
     if undo is None or own.text() != undo.text():
         _write_undo(task, client, settings, own)
     wanted = {name: {change.name: change.set_to for change in changes} for name, changes in fresh.items()}
-    failed = _change(task, client, RAISED, wanted, look.indices)
+    failed, alone = _change(task, client, RAISED, wanted, look.indices)
+    if alone:
+        paths = {change.path for name in alone for change in fresh[name]}
+        rest = own.without([each for each in own.changes if each.path in paths])
+        _write_undo(task, client, read_settings(client), rest if rest.changes else None)
     return combine(Verdict((_not_raised(name, said),)) for name, said in sorted(failed.items()))
 
 
@@ -161,7 +166,7 @@ def lower_replicas(task: Task, client: OpenSearchClient, settings: Settings) -> 
     unsafe = judge_safe(not_safe_to_lower(state, back.names))
     if not unsafe.passed:
         return Lowered(unsafe)
-    said = _change(task, client, PUT_BACK, {name: back.values(name) for name in back.names}, present)
+    said, _alone = _change(task, client, PUT_BACK, {name: back.values(name) for name in back.names}, present)
     after = present if task.check_mode else observe_replicas(client)
     left = [] if task.check_mode else fate_of(undo, after).ours
     rest = undo.without([each for each in undo.changes if each not in left])
@@ -189,9 +194,9 @@ def _change(
     action: str,
     wanted: Mapping[str, Mapping[str, str | None]],
     present: Mapping[str, IndexReplicas],
-) -> dict[str, str]:
+) -> tuple[dict[str, str], set[str]]:
     """Set these settings of the indices, many in one request. The result is the server's message for each index
-    that it refused. An index whose replicas have changed since `present` is left alone.
+    that it refused, and the indices that are left alone, since their replicas have changed since `present`.
 
     Raises:
         Unreachable: an answer is missing.
@@ -199,14 +204,15 @@ def _change(
     alike: dict[tuple[tuple[str, str | None], ...], list[str]] = defaultdict(list)
     for name, values in sorted(wanted.items()):
         alike[tuple(sorted(values.items()))].append(name)
-    failed: dict[str, str] = {}
+    failed, alone = dict[str, str](), set[str]()
     for same, names in alike.items():
         for some in portions(names):
             now = present if task.check_mode else observe_replicas(client)
             still = [name for name in some if now.get(name) == present[name]]
+            alone.update({*some} - {*still})
             if still:
                 failed |= _change_some(task, client, action, still, dict(same), present)
-    return failed
+    return failed, alone
 
 
 def _change_some(
