@@ -8,11 +8,19 @@ from tests.runs.openshift import PLAYBOOK, SYSTEM
 from tests.runs.test_openshift import SETTLE, CalledOpenShift
 from tests.runs.test_openshift_plan import planned, without_right
 from tests.runs.world import World
-from tests.sandbox.kubernetes.kinds import CLUSTER_ROLES
+from tests.sandbox.kubernetes.kinds import CLUSTER_ROLES, NODES
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.openshift.asking import history
-from tests.sandbox.openshift.kinds import HEALTH_CHECKS, MACHINE_API, VERSION, VERSIONS, annotations_of
+from tests.sandbox.openshift.kinds import (
+    HEALTH_CHECKS,
+    MACHINE_API,
+    STATE,
+    VERSION,
+    VERSIONS,
+    WORKING,
+    annotations_of,
+)
 from tests.sandbox.web import Request
 
 PAUSED = "cluster.x-k8s.io/paused"
@@ -142,7 +150,36 @@ def test_they_stay_paused_between_passes(here: World) -> None:
     cluster.is_upgraded()
 
 
-def test_after_a_kill_they_stay_paused_until_settle(here: World) -> None:
+def test_one_whose_pause_something_else_ends_during_a_batch_is_paused_again_and_named(here: World) -> None:
+    """Otherwise it would replace the machine of the Kubernetes node that restarts then."""
+    cluster, times = Checked(here), list[float]()
+    faults, clock = cluster.openshift.faults, cluster.openshift.clock
+
+    def is_at_work(item: Json) -> bool:
+        return item["metadata"]["name"] == "worker-0" and annotations_of(item)[STATE] == WORKING
+
+    def sync() -> None:
+        times.append(clock.now())
+        cluster.unpause()
+
+    def is_held(_item: Json) -> bool:
+        if len(times) == 1 and cluster.held():
+            times.append(clock.now())
+        return False
+
+    faults.when(NODES, is_at_work, lambda: clock.later(30.0, sync))
+    faults.when(HEALTH_CHECKS, is_held, lambda: None)
+    ended = cluster.upgrade()
+    assert ended.code == 0, ended.output
+    ended_at, held_at = times
+    assert held_at - ended_at <= 10
+    assert "MachineHealthCheck workers was not paused for a part of the upgrade" in ended.output
+    assert "such as GitOps, have that leave the annotation cluster.x-k8s.io/paused alone for now" in ended.output
+    assert cluster.checks() == cluster.before
+    cluster.is_upgraded()
+
+
+def test_settle_ends_the_pauses_only_once_no_kubernetes_node_is_still_to_restart(here: World) -> None:
     cluster = Checked(here)
     given = cluster.agreed()
     assert here.killed_behind(16, given, PLAYBOOK) is None
@@ -151,7 +188,18 @@ def test_after_a_kill_they_stay_paused_until_settle(here: World) -> None:
     cluster.openshift.clock.advance(120)
     settled = here.play(SETTLE, {**cluster.variables(), **SYSTEM})
     assert settled.code == 0, settled.output
+    # The machine config operator goes on without gates.
+    assert cluster.paused() == []
+    assert cluster.on_target() < {"master-0", "master-1", "master-2", "worker-0", "worker-1", "worker-2"}
+    assert cluster.held()
+    assert "MachineHealthCheck workers stays paused, since Kubernetes nodes are still to be updated" in settled.output
+    assert "annotate machinehealthcheck workers cluster.x-k8s.io/paused-" in settled.output
+    assert "Everything is put back." not in settled.output
+    cluster.openshift.clock.advance(7200)
+    again = here.play(SETTLE, {**cluster.variables(), **SYSTEM})
+    assert again.code == 0, again.output
     assert cluster.checks() == cluster.before
+    cluster.is_upgraded()
 
 
 def test_a_user_who_may_not_see_those_of_another_settles_and_is_not_said_to_have_put_all_back(here: World) -> None:

@@ -7,7 +7,7 @@ shows, stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 
 from ..common.attempts import refusals_of
@@ -19,7 +19,7 @@ from ..kubernetes.answers import is_not_found
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import may
 from .act.changes import Acts
-from .judge.health_checks import check_stays, judge_health_checks
+from .judge.health_checks import check_stays, check_waits, judge_health_checks, was_active
 from .observe.health_checks import health_checks
 from .observe.kinds import MACHINE_API
 from .observe.machine_state import HealthCheck
@@ -40,21 +40,50 @@ def planned(client: KubernetesClient) -> Verdict:
     return combine((judge_health_checks(checks, may_pause=may_pause), Verdict(remarks)))
 
 
-def pause(task: Task) -> None:
-    """Pause each of them, before a batch is taken. Those that it may not pause the plan has named."""
-    client = connect(task.params["kubernetes"])
-    acts = Acts(task, client)
+class PausedChecks:
+    """The MachineHealthChecks while batches are taken and updated: each is paused, and paused again if it is found open.
 
-    def again() -> None:
-        checks = [each for each in _those_that_act(client)[0] if not each.is_paused]
-        for each in checks if checks and _may_pause(client) else ():
-            _unless_changed(partial(acts.pause_check, each.name))
+    Those that it may not pause the plan has named.
+    """
 
-    task.ask(again)
+    def __init__(self, task: Task) -> None:
+        self._task, self._client = task, connect(task.params["kubernetes"])
+        self._acts, self._remarks = Acts(task, self._client), dict[str, Reason]()
+        self._may_pause: bool | None = None
+
+    def pause_first(self) -> None:
+        """Pause each of them, before a batch is taken. It names only those whose pause something else has ended."""
+        self._task.ask(partial(self.pause, first=True))
+
+    def pause(self, *, first: bool = False) -> None:
+        """Pause those that are not paused, and note them, since a Kubernetes node may have restarted until now."""
+        if self._may_pause is False:
+            return
+        open_ones = [each for each in _those_that_act(self._client)[0] if not each.is_paused]
+        if open_ones and self._may_pause is None:
+            self._may_pause = _may_pause(self._client)
+        for each in open_ones if self._may_pause else ():
+            _unless_changed(partial(self._acts.pause_check, each.name))
+            if each.carries_undo or not first:
+                self._note(each.name)
+
+    def _note(self, name: str) -> None:
+        reason = was_active(name)
+        if name not in self._remarks and not self._task.check_mode:
+            self._task.progress(reason.sentence())
+        self._remarks[name] = reason
+
+    @property
+    def remarks(self) -> Verdict:
+        """A remark for each of those that were found open."""
+        return Verdict(tuple(self._remarks.values()))
 
 
-def put_back(client: KubernetesClient, acts: Acts, *, stay: bool, in_run: bool) -> list[Reason]:
-    """End the pauses of runs, also of those that were killed. With `stay` they are only named.
+def put_back(
+    client: KubernetesClient, acts: Acts, *, stay: bool, in_run: bool, restarting: Collection[str] = ()
+) -> list[Reason]:
+    """End the pauses of runs, also of those that were killed. With `stay`, or while Kubernetes nodes are `restarting`
+    without a run, they are only named.
 
     The result has the remarks, and the reasons for which one could not be put back.
     """
@@ -65,6 +94,8 @@ def put_back(client: KubernetesClient, acts: Acts, *, stay: bool, in_run: bool) 
     ours = [each for each in found if each.carries_undo]
     if stay:
         return [check_stays(each.name) for each in ours if each.is_paused]
+    if restarting:
+        return [check_waits(each.name, restarting) for each in ours if each.is_paused]
     remarks = list[Reason]()
 
     def end(name: str) -> None:

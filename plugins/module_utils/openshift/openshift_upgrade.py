@@ -34,7 +34,14 @@ from .asking import asked_while_held
 from .between_hops import judge_next, report_removals
 from .drain_watch import DrainWatch
 from .judge.going_on import control_plane_late, with_going_on, workers_late
-from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_version, judge_whole
+from .judge.health import (
+    is_held_by_person,
+    judge_nodes,
+    judge_operators,
+    judge_version,
+    judge_whole,
+    restarting_ones,
+)
 from .judge.out_of_turn import judge_others, judge_turn, limit_of_batch
 from .judge.progress import (
     CONTROL_PLANE,
@@ -137,7 +144,8 @@ def _take(task: Task) -> Outcome:
         turn = judge_turn(seen, names, opened=bool(opened))
         return _judge_workers(task, seen, turn, went, drains)
 
-    health_checks.pause(task)
+    checks = health_checks.PausedChecks(task)
+    checks.pause_first()
     with held_after_failure(task, opened):
         seen, verdict = _look_and_act(task, step, judged, lambda seen: _left(seen, names, target), between=WHILE_OPEN)
     if not verdict.passed and not task.check_mode:
@@ -146,7 +154,7 @@ def _take(task: Task) -> Outcome:
         verdict = combine((verdict, note_down(task, names)))
     if task.check_mode:
         return Outcome(Verdict(), bool(task.journal.as_result()))
-    verdict = combine((verdict, Verdict(held.remarks)))
+    verdict = combine((verdict, Verdict(held.remarks), checks.remarks))
     rest = [name for name in names if went and seen.is_configured(name) and not is_taken(seen, name, target)]
     return Outcome(verdict, bool(task.journal.as_result()), more={"rest": rest})
 
@@ -228,7 +236,7 @@ def _follow(task: Task) -> Outcome:
     """Wait until the batch is on the target, and back."""
     names, target, began = task.params["batch"], _target(task), task.clock.now()
     drains, lateness = DrainWatch(task, connect(task.params["kubernetes"])), Lateness(task, names)
-    held = HeldAgain(task)
+    held, checks = HeldAgain(task), health_checks.PausedChecks(task)
 
     def judged(seen: OpenShift) -> Verdict:
         if set(names) & set(seen.masters):
@@ -237,6 +245,7 @@ def _follow(task: Task) -> Outcome:
         return lateness.judge(updated if updated.passed else combine((_unchanged(task, seen), updated)))
 
     def step(seen: OpenShift, acts: Acts) -> None:
+        checks.pause()
         held.hold(seen, acts)
         drains.look(seen, _with_spare(seen, names, target))
 
@@ -246,7 +255,7 @@ def _follow(task: Task) -> Outcome:
     if lateness.waited_for is not None:
         verdict, report = lateness.note(control_plane_late if set(names) & set(seen.masters) else workers_late, took)
     verdict, done = _with_going_on(task, verdict, seen), verdict.passed and not report
-    verdict = combine((verdict, Verdict(held.remarks)))
+    verdict = combine((verdict, Verdict(held.remarks), checks.remarks))
     took = round(took + lateness.before, 1)
     members: list[dict[str, Any]] = [
         {"name": name, "action": "updated" if done else "followed", "total_seconds": took if done else None}
@@ -298,7 +307,10 @@ def _restore(task: Task) -> Outcome:
         def restore_checks() -> None:
             under_way = bool(reached) and not judge_whole(seen, release_of(reached)).passed
             in_run = bool(task.params["batch"])
-            remarks.extend(health_checks.put_back(client, acts, stay=under_way, in_run=in_run))
+            restarting = () if in_run or task.params["aborted"] else restarting_ones(seen)
+            remarks.extend(
+                health_checks.put_back(client, acts, stay=under_way, in_run=in_run, restarting=restarting)
+            )
 
         # One that cannot be put back holds no other one up. A pool may have no Kubernetes node any more.
         pools = [partial(restore, each) for each in seen.pools.values() if each.carries_undo]

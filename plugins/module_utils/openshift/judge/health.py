@@ -79,6 +79,22 @@ def left_alone(seen: OpenShift, target: Release) -> tuple[str, ...]:
     return tuple(found)
 
 
+def restarting_ones(seen: OpenShift) -> tuple[str, ...]:
+    """The Kubernetes nodes that OpenShift updates, or will update by itself, where no run holds a pool any more."""
+    version = seen.version
+    completed = version.has_completed(version.wanted or version.desired)
+    return tuple(
+        name
+        for pool, members in seen.members.items()
+        for name in members
+        if seen.nodes[name].is_handled
+        or (
+            not is_held_by_person(seen.pools[pool])
+            and not (completed and seen.nodes[name].is_updated_to(seen.pools[pool].config))
+        )
+    )
+
+
 @as_verdict
 def judge_pools(seen: OpenShift, target: Release) -> Iterator[Reason]:
     """Whether every pool can be followed to the target: it is not degraded, its configuration says of which version it

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from ...common.verdict import Reason, as_verdict, remark
+from ...common.words import enumerate_few
 from ..observe.kinds import CHECK_PAUSED, MACHINE_API
 from ..observe.machine_state import HealthCheck
 
@@ -39,5 +40,28 @@ def check_stays(name: str) -> Reason:
     return remark(
         "health_check_stays_paused",
         f"MachineHealthCheck {name} stays paused, since the upgrade is not done.",
-        "Run the playbook again to continue. The playbook settle ends the pause.",
+        "Run the playbook again to continue. The playbook settle releases the pools, and ends the pause if it is run once"
+        " they are updated.",
+    )
+
+
+def check_waits(name: str, restarting: Collection[str]) -> Reason:
+    """The remark on one that stays paused although no run goes on, since Kubernetes nodes restart by themselves."""
+    return remark(
+        "health_check_stays_paused",
+        f"MachineHealthCheck {name} stays paused, since Kubernetes nodes are still to be updated, which restarts them:"
+        f" {enumerate_few(restarting)}. Until it acts again, it replaces no broken machine.",
+        "Run the playbook settle again once they are updated. To end the pause now:"
+        f" oc -n {MACHINE_API} annotate machinehealthcheck {name} {CHECK_PAUSED}-",
+    )
+
+
+def was_active(name: str) -> Reason:
+    """The remark on one that was found open although the run had paused it, or that is new."""
+    return remark(
+        "health_check_was_active",
+        f"MachineHealthCheck {name} was not paused for a part of the upgrade, so that it may have replaced a machine"
+        " whose Kubernetes node restarted. It is paused now.",
+        f"If something else ends its pause, such as GitOps, have that leave the annotation {CHECK_PAUSED} alone for"
+        " now.",
     )
