@@ -1,11 +1,11 @@
-"""A ClusterVersion that cannot be reconciled: no update is started."""
+"""A ClusterVersion that cannot be reconciled: no update is started but by a person, as with oc."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.runs.openshift import PLAYBOOK
-from tests.runs.test_openshift import CalledOpenShift
+from tests.runs.test_openshift import TARGET, CalledOpenShift
 from tests.runs.world import World
 from tests.sandbox.kubernetes.controllers.work import with_condition
 from tests.sandbox.kubernetes.objects import Json, condition_of, timestamp
@@ -17,21 +17,25 @@ FOR_A_WHILE = 60.0
 SAID = "The ClusterVersion cannot be reconciled: no image."
 
 
+def make_unwell(cluster: CalledOpenShift) -> None:
+    """The version operator says that it fails, and looks again after a while."""
+    cluster.openshift.faults.version_operator_away(FOR_A_WHILE)
+    now = timestamp(cluster.openshift.clock.now())
+
+    def change(item: Json) -> None:
+        with_condition(item, "Failing", "True", now, reason="PayloadFailed", message="no image.")
+
+    cluster.openshift.resources.change(VERSIONS, "", VERSION, change, Writing("cvo", subresource="status"))
+
+
 @pytest.mark.parametrize("begun", [False, True], ids=["when it is planned", "behind its plan"])
 def test_no_update_is_started_while_the_present_one_cannot_be_reconciled(here: World, *, begun: bool) -> None:
     cluster = CalledOpenShift(here)
     given, fails, seen = cluster.agreed(), list[bool](), list[str]()
 
     def fail() -> None:
-        """The version operator says so, and looks again after a while."""
         fails.append(True)
-        cluster.openshift.faults.version_operator_away(FOR_A_WHILE)
-        now = timestamp(cluster.openshift.clock.now())
-
-        def change(item: Json) -> None:
-            with_condition(item, "Failing", "True", now, reason="PayloadFailed", message="no image.")
-
-        cluster.openshift.resources.change(VERSIONS, "", VERSION, change, Writing("cvo", subresource="status"))
+        make_unwell(cluster)
 
     def look(request: Request) -> None:
         if request.path == VERSIONS.path("", VERSION) and request.method == "PATCH":
@@ -49,3 +53,14 @@ def test_no_update_is_started_while_the_present_one_cannot_be_reconciled(here: W
     assert (said, "Plan p" in before) == (SAID, begun)
     assert {*seen} == {"False"}
     cluster.is_upgraded()
+
+
+def test_a_run_continues_with_the_update_that_a_person_begins_all_the_same(here: World) -> None:
+    cluster = CalledOpenShift(here)
+    make_unwell(cluster)
+    cluster.openshift.faults.person_wants(TARGET)
+    ended = cluster.upgrade()
+    assert ended.code == 0, ended.output
+    assert SAID not in ended.output
+    assert cluster.on_target() == {node.name for each in cluster.described.pools for node in each.nodes}
+    assert cluster.openshift.observer.breaches == []

@@ -24,11 +24,17 @@ def judge_version(seen: OpenShift) -> Iterator[Reason]:
     """Whether the cluster version operator can carry out what it has, as `oc adm upgrade` asks before an update
     (`checkForUpgrade` in `pkg/cli/admin/upgrade` of openshift/oc). Operators that are not well have their own reasons.
     """
-    for name, said in (("Invalid", "is not valid"), ("Failing", "cannot be reconciled")):
+    # None begins while the ClusterVersion is not valid. The other check is one of the client alone.
+    anyway = (
+        " If only an update corrects it, begin that by oc adm upgrade --to=VERSION --allow-upgrade-with-warnings, and run"
+        " the playbook at once: it pauses the pools of workers, and continues with that update."
+    )
+    for name, said, way_out in (("Invalid", "is not valid", ""), ("Failing", "cannot be reconciled", anyway)):
         found = seen.version.condition(name)
         if found.true and (name == "Invalid" or all(each.well for each in seen.operators)):
             cause = found.message or found.reason or "it does not say why."
-            yield waiting("version_unwell", f"The ClusterVersion {said}: {cause}", "Do what this message asks for.")
+            remedy = f"Do what this message asks for.{way_out}"
+            yield waiting("version_unwell", f"The ClusterVersion {said}: {cause}", remedy)
 
 
 def _trouble(operator: Operator) -> str:

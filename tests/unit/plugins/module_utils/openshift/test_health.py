@@ -40,6 +40,8 @@ def test_a_cluster_version_that_is_not_well_is_waited_for_as_oc_refuses_it(name:
     seen = openshift(version=version(conditions={name: StatusCondition("True", "PayloadFailed", "no image.")}))
     (reason,) = judge_version(seen).reasons
     assert reason.message.startswith(said)
+    # Nothing begins while it is not valid.
+    assert ("--allow-upgrade-with-warnings" in reason.remedy) == (name == "Failing")
     # Of an operator that is not well it is known by itself.
     unwell = replace(seen, operators=(replace(seen.operators[0], available=FALSE), seen.operators[1]))
     assert judge_version(unwell).passed == (name == "Failing")
