@@ -10,11 +10,15 @@ from typing import Any
 import pytest
 
 from tests.lab.opensearch.layouts import ELASTICSEARCH
+from tests.runs.openshift import PLAYBOOK
 from tests.runs.random_runs.openshift.database import Database
+from tests.runs.random_runs.openshift.watch import names_of
+from tests.runs.random_runs.resident import Resident
 from tests.runs.test_openshift import TARGET, CalledOpenShift
 from tests.runs.world import World
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.openshift.asking import SMALL, pool
 from tests.sandbox.openshift.habits import KIND, Habits
 from tests.sandbox.openshift.kinds import CURRENT, DONE, POOLS, STATE, VERSIONS, annotations_of, rendered
@@ -129,3 +133,48 @@ def test_a_pool_that_something_else_lets_go_while_a_database_is_asked_is_paused_
     assert held_at - let_go_at <= 15
     assert "MachineConfigPool worker was open, so that the machine config operator takes further" in ended.output
     tenanted.openshift.is_upgraded()
+
+
+class Compact:
+    """An OpenShift whose control plane takes workloads, since there is no worker, with a database on it."""
+
+    def __init__(self, here: World) -> None:
+        self.openshift = CalledOpenShift(here, replace(SMALL, pools=(pool("master"),)))
+        resources = self.openshift.openshift.resources
+        for name in names_of(self.openshift.openshift, masters=True):
+            # As the scheduler of OpenShift has it with `mastersSchedulable`.
+            resources.change(NODES, "", name, lambda node: node["spec"].update(taints=[]), Writing("kubelet"))
+        self.database = Resident(here, resources, ())
+        self.asked = {"upgrade_workloads": [self.database.workload()], "upgrade_gate_timeout": 300}
+
+
+def test_a_control_plane_with_a_database_goes_if_each_of_its_kubernetes_nodes_can_be_spared(here: World) -> None:
+    compact = Compact(here)
+    assert {*compact.database.places().values()} == {"master-0", "master-1", "master-2"}
+    ended = compact.openshift.upgrade(**compact.asked)
+    assert ended.code == 0, ended.output
+    assert "could not go now" not in ended.output
+    assert "is asked only before the first of them" in ended.output
+    compact.openshift.is_upgraded()
+
+
+def test_a_control_plane_stays_as_it_is_while_the_single_copy_of_a_shard_is_on_it(here: World) -> None:
+    compact = Compact(here)
+    given = compact.openshift.agreed(**compact.asked)
+    own = {"settings": {"number_of_shards": 1, "number_of_replicas": 0}}
+    compact.database.cluster.ask("/bare", "PUT", own)
+    ended = here.play(PLAYBOOK, given)
+    assert ended.code != 0
+    assert "bare" in ended.output
+    assert "desiredUpdate" not in compact.openshift.openshift.version()["spec"]
+
+
+def test_nothing_is_asked_of_a_database_once_the_control_plane_goes_by_itself(here: World) -> None:
+    """An answer would change nothing, and a member may be away by then."""
+    compact = Compact(here)
+    given = compact.openshift.agreed(**compact.asked)
+    compact.openshift.openshift.faults.person_wants(TARGET)
+    ended = here.play(PLAYBOOK, given)
+    assert ended.code == 0, ended.output
+    assert "On master-0: opensearch-data-0" not in ended.output
+    compact.openshift.is_upgraded()

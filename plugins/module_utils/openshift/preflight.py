@@ -20,6 +20,7 @@ from ..workloads.going_down import foreseen
 from ..workloads.workload import is_asked
 from . import health_checks
 from .file_integrity import file_integrities, judge_there
+from .judge.order import away_apart
 from .judge.removals import judge_removed
 from .judge.validation import is_next_minor, judge_target
 from .observe.acknowledgements import open_gates
@@ -92,10 +93,11 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         # The pods of other pools that go with the control plane move, too.
         first = next((name for name in batches if name not in workers), None)
         together = planned.more["together_with_it"] if first else ()
+        apart = {first: away_apart(batches[first], together)} if first else {}
         workers = {**{f"{first} ({enumerate_few(names)})": names for names in together}, **workers}
         rungs = rungs_in(params["allow_forced_drains"])
-        drains = judge_drains(client, batches, workers, rungs, is_asked=partial(is_asked, params))
-        return Outcome(combine((drains, foreseen(given, batches).verdict)))
+        drains = judge_drains(client, batches, workers, rungs, is_asked=partial(is_asked, params), apart=apart)
+        return Outcome(combine((drains, foreseen(given, batches, apart).verdict)))
 
     for run in (rights, removals, workloads, *([_replacing] if planned.more["batches"] else [])):
         yield ParallelWork(run, dict(task.params))

@@ -15,7 +15,7 @@ pod, and the drain waits for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -46,27 +46,40 @@ OF_RUN = ("kubernetes", "lock", "wait", "wait_timeout")
 _CONSENTS = re.compile(r"(?<![\w.])(allow_(?:single_copy|quorum_loss|red_indices))\b")
 Batches = Mapping[str, Collection[str]]
 """The Kubernetes nodes of each batch by its name."""
+Groups = Sequence[Collection[str]]
+"""The Kubernetes nodes of a batch that are away one group after the other."""
 
 
-def asked(task: Task, *, hands_over: bool = True) -> Outcome:
+def asked(task: Task, *, hands_over: bool = True, apart: Groups = ()) -> Outcome:
     """Wait until all workloads can spare the Kubernetes nodes of the option `batch`. Nothing is changed.
 
-    `hands_over` says whether an elected manager there hands over before it goes.
+    `hands_over` says whether an elected manager there hands over before it goes. With `apart` each of these groups has
+    to be spared, and not the batch at once.
     """
+    groups: Groups = apart or [task.params["batch"]]
 
     def ask(given: Task, workload: Workload) -> Outcome:
-        if not workload.searches:
-            return _longhorn(given, workload, BEFORE_BATCH)
-        return _gate(
-            given, workload, moment=BEFORE_BATCH, hands_over=hands_over, kubernetes_nodes=given.params["batch"]
-        )
+        return Outcome(combine(_asked_of(given, workload, groups, hands_over=hands_over)))
 
     outcome = _of_each(task, ask)
-    if outcome.verdict.state is not State.REFUSED or len(task.params["batch"]) == 1:
+    if outcome.verdict.state is not State.REFUSED or max(map(len, groups)) == 1:
         return outcome
     said = "If members or volumes have moved since the plan, batches of several Kubernetes nodes may not fit any more."
     again = remark("batch_of_plan", said, "Run the playbook again: it plans batches by the places that they have then.")
     return replace(outcome, verdict=combine((outcome.verdict, Verdict((again,)))))
+
+
+def _asked_of(task: Task, workload: Workload, groups: Groups, *, hands_over: bool) -> Iterator[Verdict]:
+    """The verdict of a workload on each group, until one does not pass."""
+    for nodes in groups:
+        if workload.searches:
+            own = {"hands_over": hands_over, "kubernetes_nodes": [*nodes]}
+            verdict = _gate(task, workload, moment=BEFORE_BATCH, **own).verdict
+        else:
+            verdict = _longhorn(task, workload, BEFORE_BATCH, nodes).verdict
+        yield verdict
+        if not verdict.passed:
+            return
 
 
 def ready(task: Task) -> Outcome:
@@ -130,40 +143,56 @@ def put_back(task: Task) -> Outcome:
     return _of_each(task, restored)
 
 
-def foreseen(task: Task, batches: Batches) -> Outcome:
-    """Whether a plan with these batches can be carried out as the workloads are now."""
+def foreseen(task: Task, batches: Batches, apart: Mapping[str, Groups] | None = None) -> Outcome:
+    """Whether a plan with these batches can be carried out as the workloads are now.
+
+    `apart` has the groups of those batches whose Kubernetes nodes are not away at once.
+    """
+    groups = {name: (apart or {}).get(name, [nodes]) for name, nodes in batches.items()}
 
     def look(given: Task, workload: Workload) -> Outcome:
         reasons_of = _foreseen if workload.searches else _foreseen_volumes
-        return Outcome(Verdict(tuple(reasons_of(given, workload, batches))))
+        return Outcome(Verdict(tuple(reasons_of(given, workload, groups))))
 
     return _of_each(replace(task, first_answer=FIRST_ANSWER), look)
 
 
-def _foreseen(task: Task, workload: Workload, batches: Batches) -> Iterator[Reason]:
+def _foreseen(task: Task, workload: Workload, groups: Mapping[str, Groups]) -> Iterator[Reason]:
     params = arguments_of(task, workload, moment=BEFORE_BATCH)
-    policy, members = policy_of(params, hands_over=True), dict[str, list[str]]()
-    for name, nodes in batches.items():
+    policy, members = policy_of(params, hands_over=True), list[tuple[str, list[str]]]()
+    for name, nodes in ((name, nodes) for name, found in groups.items() for nodes in found):
         there = health_gate.members_on(replace(task, params={**params, "kubernetes_nodes": list(nodes)}))
         if there.batch:
-            members[name] = sorted(there.batch)
+            members.append((name, sorted(there.batch)))
     state = task.ask(lambda: observe(connect(params["opensearch"], params["kubernetes"])))
-    going = [each for names in members.values() for each in names]
+    going = [each for _name, names in members for each in names]
     yield from judge_consent(state, going, policy).reasons
-    for name, names in members.items():
+    for name, names in members:
         alone = judge_batch(state, names, policy) if len(names) > 1 else Verdict()
         for each in alone.reasons if alone.state is State.REFUSED else ():
             # Members may be elsewhere by then, and the gate asks again.
             yield remark(each.code, f"Batch {name} could not go now: {each.message}", each.remedy)
-    said = f"{len(going)} members are on the Kubernetes nodes of {len(members)} batches, and are asked before each."
+    there_are = {name: None for name, _names in members}
+    said = f"{len(going)} members are on the Kubernetes nodes of {len(there_are)} batches, and are asked before each."
     yield remark("workload_asked", said)
+    for name in there_are:
+        if len(groups[name]) > 1:
+            yield _asked_once(name)
 
 
-def _foreseen_volumes(task: Task, workload: Workload, batches: Batches) -> Iterator[Reason]:
+def _asked_once(name: str) -> Reason:
+    said = (
+        f"The Kubernetes nodes of batch {name} go one after the other without a gate in between: each has to be spared"
+        " by itself, and that is asked only before the first of them."
+    )
+    return remark("workload_asked_once", said, "Give the members a PodDisruptionBudget, which each eviction respects.")
+
+
+def _foreseen_volumes(task: Task, workload: Workload, groups: Mapping[str, Groups]) -> Iterator[Reason]:
     """The volumes that will never let a batch go. Any other hindrance may have passed by then."""
     client, namespace = kubernetes(task.params["kubernetes"]), workload.namespace or OF_LONGHORN
     seen = task.ask(lambda: look_at_longhorn(client, namespace))
-    for nodes in batches.values():
+    for nodes in (nodes for found in groups.values() for nodes in found):
         reasons = may_go_down(seen, [each for each in nodes if each in seen.nodes], ()).reasons
         yield from (each for each in reasons if (each.state, each.code) == (State.REFUSED, "last_replica"))
 
@@ -213,8 +242,8 @@ def _gate(task: Task, workload: Workload, **own: Any) -> Outcome:
     return health_gate.run(replace(task, params=arguments_of(task, workload, **own)))
 
 
-def _longhorn(task: Task, workload: Workload, moment: str) -> Outcome:
-    own = {"moment": moment, "kubernetes_nodes": task.params["batch"]}
+def _longhorn(task: Task, workload: Workload, moment: str, nodes: Collection[str] = ()) -> Outcome:
+    own = {"moment": moment, "kubernetes_nodes": [*(nodes or task.params["batch"])]}
     params = {**arguments_of(task, workload, **own), "namespace": workload.namespace or OF_LONGHORN}
     return longhorn.run(replace(task, params=params))
 

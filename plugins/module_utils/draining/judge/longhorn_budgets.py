@@ -8,7 +8,7 @@ volume is attached there, and the setting `node-drain-policy` is met (`canDelete
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few, first_few
@@ -21,11 +21,13 @@ EVICT, EVICT_LAST = "block-for-eviction", "block-for-eviction-if-contains-last-r
 
 @as_verdict
 def judge_manager_budgets(
-    seen: Workloads, batches: Mapping[str, Collection[str]], one_by_one: Collection[str] = ()
+    seen: Workloads,
+    batches: Mapping[str, Collection[str]],
+    apart: Mapping[str, Sequence[Collection[str]]] | None = None,
 ) -> Iterator[Reason]:
     """Whether each instance manager may leave its Kubernetes node once its volumes are attached elsewhere.
 
-    The Kubernetes nodes of the batches `one_by_one` are cordoned one after the other, and those of others together.
+    Of the batches in `apart` one of these groups is cordoned after the other, and of others all Kubernetes nodes.
     Nothing is said if the policy is not known.
     """
     if seen.drain_policy in ("", ALLOW):
@@ -34,7 +36,7 @@ def judge_manager_budgets(
     drained = {node for nodes in batches.values() for node in nodes}
     cordoned = {name for name, each in seen.nodes.items() if each.closed} - drained
     for name, nodes in batches.items():
-        together = [{node} for node in nodes] if name in one_by_one else [{*nodes}]
+        together = [{*group} for group in (apart or {}).get(name, [nodes])]
         kept = [each for away in together for each in _kept(seen, away & guarded, away | cordoned)]
         if kept:
             yield _said(seen, kept)

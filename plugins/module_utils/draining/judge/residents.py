@@ -28,12 +28,14 @@ _NAMED = {"opensearch": "OpenSearch", "elasticsearch": "Elasticsearch"}
 
 @as_verdict
 def judge_residents(
-    seen: Workloads, batches: Mapping[str, Collection[str]], one_by_one: Collection[str] = ()
+    seen: Workloads,
+    batches: Mapping[str, Collection[str]],
+    apart: Mapping[str, Sequence[Collection[str]]] | None = None,
 ) -> Iterator[Reason]:
     """A remark for each batch with members of a cluster, with volumes of Longhorn in use, or with their replicas.
 
-    Each has its Kubernetes node. Those of the batches `one_by_one` are away one after the other, and those of others
-    together.
+    Each has its Kubernetes node. Of the batches in `apart` one of these groups is away after the other, and of others
+    all of them.
     """
     there: dict[str, list[PlacedPod]] = defaultdict(list)
     for pod in seen.pods:
@@ -41,7 +43,7 @@ def judge_residents(
     holders = _holders(seen)
     found = {}
     for name, nodes in batches.items():
-        away = [{node} for node in nodes] if name in one_by_one else [{*nodes}]
+        away = [{*group} for group in (apart or {}).get(name, [nodes])]
         last = sorted({volume for volume, held in holders.items() if any(held <= each for each in away)})
         pods = [pod for node in nodes for pod in there.get(node, ())]
         parts = [*_residents(seen, pods, _BatchNodes({*nodes})), *_replicas(seen, holders, _BatchNodes({*nodes}))]

@@ -40,12 +40,12 @@ def seen(*replicas: VolumeReplica, policy: str = DEFAULT, cordoned: str = "", ma
     )
 
 
-def reasons(there: Workloads, batches: Any = None, one_by_one: Any = ()) -> list[Reason]:
-    return list(judge_manager_budgets(there, batches or BATCHES, one_by_one).reasons)
+def reasons(there: Workloads, batches: Any = None, apart: Any = None) -> list[Reason]:
+    return list(judge_manager_budgets(there, batches or BATCHES, apart).reasons)
 
 
-def codes(there: Workloads, batches: Any = None, one_by_one: Any = ()) -> list[str]:
-    return [each.code for each in reasons(there, batches, one_by_one)]
+def codes(there: Workloads, batches: Any = None, apart: Any = None) -> list[str]:
+    return [each.code for each in reasons(there, batches, apart)]
 
 
 def test_the_budget_of_an_instance_manager_is_no_budget_that_never_lets_a_pod_go() -> None:
@@ -67,7 +67,12 @@ def test_a_volume_without_another_healthy_replica_is_named_by_its_claim() -> Non
 def test_kubernetes_nodes_that_are_cordoned_together_do_not_stand_in_for_one_another() -> None:
     both = {"batch": ["w-0", "w-1"]}
     assert codes(seen(*BOTH), both) == ["drain_never_ends"]
-    assert codes(seen(*BOTH), both, {"batch"}) == []
+    assert codes(seen(*BOTH), both, {"batch": [["w-0"], ["w-1"]]}) == []
+
+
+def test_those_of_a_batch_that_its_pool_lets_go_at_once_do_not_either() -> None:
+    batch = {"batch": ["m-0", "w-0", "w-1"]}
+    assert codes(seen(*BOTH), batch, {"batch": [["m-0"], ["w-0", "w-1"]]}) == ["drain_never_ends"]
 
 
 def test_a_replica_on_a_cordoned_kubernetes_node_does_not_count_unless_the_run_drains_it_too() -> None:

@@ -72,8 +72,10 @@ def test_a_volume_without_another_healthy_replica_is_named() -> None:
         "Batch two has on Kubernetes node w-2 healthy replicas of 2 volumes (both, far)."
         " No other healthy replica: far.",
     ]
-    apart = [each.message for each in judge_residents(seen, batches, {"one"}).reasons]
+    apart = [each.message for each in judge_residents(seen, batches, {"one": [["w-0"], ["w-1"]]}).reasons]
     assert apart[0].endswith(" No other healthy replica: search/data-0.")
+    at_once = [each.message for each in judge_residents(seen, batches, {"one": [["w-0", "w-1"]]}).reasons]
+    assert at_once == together
 
 
 def test_the_first_few_volumes_of_a_kubernetes_node_are_named() -> None:
