@@ -112,11 +112,15 @@ def judge_pools(seen: OpenShift, target: Release) -> Iterator[Reason]:
         if pool.degraded.true:
             said = f"MachineConfigPool {name} is degraded: {pool.degraded.message or pool.degraded.reason}"
             yield waiting("pool_degraded", said, "Do what this message asks for.", about=name)
-        if not pool.release:
+        if not pool.config:
+            said = f"MachineConfigPool {name} has no configuration yet, to which its Kubernetes nodes could be updated."
+            remedy = f"See oc describe machineconfigpool {name}, and the pod machine-config-controller."
+            yield waiting("pool_not_rendered", said, remedy, about=name)
+        elif not pool.release:
             yield refused(
                 "pool_release_unknown",
-                f"MachineConfigPool {name} has the configuration {pool.config or 'none'}, which does not say to which"
-                " version of OpenShift it belongs, so it cannot be known when its Kubernetes nodes are done.",
+                f"MachineConfigPool {name} has the configuration {pool.config}, which does not say to which version of"
+                " OpenShift it belongs, so it cannot be known when its Kubernetes nodes are done.",
                 "Upgrade to OpenShift 4.10 or later by its own means first.",
             )
         if not pool.is_limited and not is_held_by_person(pool):

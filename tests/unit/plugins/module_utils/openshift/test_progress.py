@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.release import Release
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.draining.observe.workloads import KeptPod
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.conditions import StatusCondition
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Budget
@@ -302,6 +303,15 @@ def test_the_steps_of_a_run_look_at_no_kubernetes_node_that_the_operator_takes_b
 def test_a_pool_whose_configuration_says_no_version_is_refused() -> None:
     unknown = openshift(pools={"master": pool("master"), "worker": pool("worker", release="")})
     assert [each.code for each in judge_pools(unknown, TARGET).reasons] == ["pool_release_unknown"]
+
+
+def test_a_pool_that_has_no_configuration_yet_is_waited_for() -> None:
+    """A custom pool that was just made has none, whatever the version of OpenShift is."""
+    made = openshift(pools={"master": pool("master"), "worker": pool("worker", config="", release="")})
+    verdict = judge_pools(made, TARGET)
+    assert [each.code for each in verdict.reasons] == ["pool_not_rendered"]
+    assert verdict.state is State.WAITING
+    assert "oc describe machineconfigpool worker" in verdict.reasons[0].remedy
 
 
 @pytest.mark.parametrize(
