@@ -46,6 +46,7 @@ class Acts:
     def __init__(self, task: Task, client: KubernetesClient) -> None:
         self._task, self._client = task, client
         self._writers = Writers(task, partial(lease_at, client), "openshift_upgrade")
+        self._channel, self.channel_set_back = "", ""
 
     def hold(self, pool: str, most: int | None = None) -> bool:
         """Pause a pool, so that the machine config operator takes no further Kubernetes node of it.
@@ -78,8 +79,14 @@ class Acts:
         return put_back(self._task, self._client, path, is_pause_of_check, self._writers.judge)[1]
 
     def set_channel(self, seen: ClusterVersion, channel: str) -> None:
-        """Set the channel, for good, and only if the ClusterVersion is the one that was seen."""
+        """Set the channel, for good, and only if the ClusterVersion is the one that was seen.
+
+        If it was set before, `channel_set_back` is the channel that something else has set since.
+        """
+        if self._channel == channel:
+            self.channel_set_back = seen.channel or "none"
         self._set(seen, "set_channel", {"channel": channel}, channel)
+        self._channel = channel
 
     def commence(self, seen: ClusterVersion, update: Update) -> None:
         """Set the desired update, once, and only if the ClusterVersion is the one that was seen.

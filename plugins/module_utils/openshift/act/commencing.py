@@ -37,11 +37,11 @@ def commence(seen: OpenShift, target: UpgradeTarget, acts: Acts, params: Mapping
         return verdict.deciding()
     if target.changes_channel(version):
         acts.set_channel(version, target.channel)
-        return (_not_retrieved(target, ""),)
+        return (_not_retrieved(target, acts),)
     if version.observed_generation < version.generation:
-        return (_not_retrieved(target, ""),)
+        return (_not_retrieved(target, acts),)
     if target.listed(version) is None and target.image is None:
-        return (_not_retrieved(target, version.condition("RetrievedUpdates").message),)
+        return (_not_retrieved(target, acts, version.condition("RetrievedUpdates").message),)
     acts.commence(version, target.update(version))
     return ()
 
@@ -53,7 +53,14 @@ def hold_those(
     return [pool for pool in pools if not pool.paused and acts.hold(pool.name, lowered(seen, pool, most))]
 
 
-def _not_retrieved(target: UpgradeTarget, cause: str) -> Reason:
+def _not_retrieved(target: UpgradeTarget, acts: Acts, cause: str = "") -> Reason:
+    if acts.channel_set_back:
+        return waiting(
+            "channel_set_back",
+            f"OpenShift does not retrieve the update to {target}: something else sets its channel to"
+            f" {acts.channel_set_back} each time that this run sets it to {target.channel}.",
+            f"If that is GitOps, have it set {target.channel}, or leave spec.channel of the ClusterVersion alone for now.",
+        )
     said = f"OpenShift has not retrieved the update to {target} in channel {target.channel} yet"
     remedy = "See the pod cluster-version-operator, and whether the cluster reaches its update service."
     return waiting("update_not_retrieved", f"{said}{f': {cause}' if cause else '.'}", remedy)
