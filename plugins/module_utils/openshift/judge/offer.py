@@ -11,6 +11,15 @@ from ..observe.state import ClusterVersion, Update
 from ..observe.target import UpgradeTarget
 from ..observe.update_graph import NOT_EVALUATED, UpdateGraph
 
+_IMAGE = "without an update service give the image (release_image)."
+_UNREACHABLE = f"See whether the update service can be reached from the cluster (spec.upstream); {_IMAGE}"
+_REMEDIES = {
+    "NoChannel": f"Give a channel (upgrade_channel); {_IMAGE}",
+    "VersionNotFound": "Give a channel that has the present version, too (upgrade_channel).",
+}
+"""What to do for a reason of the condition RetrievedUpdates, none of which is that the service does not answer
+(cluster-version-operator, `pkg/cvo/availableupdates.go` and `pkg/cincinnati/cincinnati.go`)."""
+
 
 def offered(version: ClusterVersion, target: UpgradeTarget) -> Iterator[Reason]:
     """The reasons for and against the update, as far as its offer goes.
@@ -76,7 +85,7 @@ def _not_listed(version: ClusterVersion, target: Release) -> tuple[str, str]:
     retrieved = version.condition("RetrievedUpdates")
     if retrieved.false:
         cause = f"OpenShift could not retrieve the updates of its channel {channel}: {retrieved.message}"
-        return cause, "See whether the update service can be reached from the cluster (spec.upstream)."
+        return cause, _REMEDIES.get(retrieved.reason, _UNREACHABLE)
     there = f"it offers {_newest(version.updates)}" if version.updates else "it offers none"
     return (
         f"Channel {channel} of OpenShift does not offer {target}: {there}.",

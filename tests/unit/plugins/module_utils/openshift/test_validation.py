@@ -112,6 +112,17 @@ def test_a_channel_that_cannot_be_asked_is_named() -> None:
     away = {"RetrievedUpdates": StatusCondition("False", "RemoteFailed", "no route to host")}
     (reason,) = judged(version(updates={}, conditions=away), NEW).reasons
     assert "no route to host" in reason.message
+    assert reason.remedy.startswith("See whether the update service can be reached")
+
+
+@pytest.mark.parametrize(
+    ("cause", "remedy"), [("NoChannel", "Give a channel ("), ("VersionNotFound", "Give a channel that")]
+)
+def test_a_channel_that_has_nothing_to_offer_is_no_service_that_does_not_answer(cause: str, remedy: str) -> None:
+    said = {"RetrievedUpdates": StatusCondition("False", cause, "as the operator has it")}
+    (reason,) = judged(version(updates={}, conditions=said), NEW).reasons
+    assert reason.code == "update_not_offered"
+    assert reason.remedy.startswith(remedy)
 
 
 @pytest.mark.parametrize("said", [FALSE, StatusCondition()])
