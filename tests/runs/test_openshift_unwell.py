@@ -64,3 +64,17 @@ def test_a_run_continues_with_the_update_that_a_person_begins_all_the_same(here:
     assert SAID not in ended.output
     assert cluster.on_target() == {node.name for each in cluster.described.pools for node in each.nodes}
     assert cluster.openshift.observer.breaches == []
+
+
+def test_the_plan_names_what_the_version_operator_leaves_alone(here: World) -> None:
+    cluster = CalledOpenShift(here)
+    place = {"group": "apps", "kind": "Deployment", "namespace": "openshift-etcd-operator"}
+    overrides = [{**place, "name": name, "unmanaged": name == "etcd-operator"} for name in ("etcd-operator", "other")]
+
+    def change(item: Json) -> None:
+        item["spec"]["overrides"] = overrides
+
+    cluster.openshift.resources.change(VERSIONS, "", VERSION, change, Writing("kubectl"))
+    ended = cluster.upgrade()
+    assert ended.code == 0, ended.output
+    assert "leaves Deployment openshift-etcd-operator/etcd-operator alone, so that no update reaches it" in ended.output

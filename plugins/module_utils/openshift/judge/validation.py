@@ -6,7 +6,8 @@ import json
 from collections.abc import Collection, Iterator
 
 from ...common.release import Release, release_in
-from ...common.verdict import Reason, as_verdict, refused
+from ...common.verdict import Reason, as_verdict, refused, remark
+from ...common.words import enumerate_few
 from ..observe.state import MULTI, AdminGate, ClusterVersion, OpenShift
 from ..observe.target import UpgradeTarget
 from .chain import chain_of, chain_text
@@ -31,6 +32,7 @@ def judge_target(
     yield from fitting(seen, target)
     yield from _architecture(version, target)
     yield from _another_update(version)
+    yield from _unmanaged(version)
     present = release_in(version.present)
     if present is None:
         yield refused(
@@ -101,6 +103,21 @@ def _architecture(version: ClusterVersion, target: UpgradeTarget) -> Iterator[Re
             " is another one.",
             "Make that change first: oc adm upgrade --to-multi-arch. Then run again.",
         )
+
+
+def _unmanaged(version: ClusterVersion) -> Iterator[Reason]:
+    """A remark on objects that stay as they are.
+
+    For another minor version they make OpenShift not `Upgradeable`, and many releases accept no update at all then
+    (`ClusterVersionOverridesCondition` in `pkg/payload/precondition/clusterversion/upgradeable.go` of
+    cluster-version-operator).
+    """
+    if version.unmanaged:
+        said = (
+            f"spec.overrides of the ClusterVersion leaves {enumerate_few(version.unmanaged)} alone, so that no update"
+            " reaches it, and OpenShift may not accept the update."
+        )
+        yield remark("overrides_set", said, "Remove the override first.")
 
 
 def _another_update(version: ClusterVersion) -> Iterator[Reason]:

@@ -43,7 +43,14 @@ def cluster_version(_name: str, item: Json) -> ClusterVersion:
         desired_image=within(status, "desired", lambda found: text(found, "image", ""), {}),
         wanted_more=within(spec, "desiredUpdate", lambda found: tuple(sorted(found.keys() - {"version", "image"})), {}),
         architecture=within(status, "desired", lambda found: text(found, "architecture", ""), {}),
+        unmanaged=tuple(filter(None, listed(spec, "overrides", _unmanaged, ()))),
     )
+
+
+def _unmanaged(item: Json) -> str:
+    """The object of an override, if that takes it from the cluster version operator; empty if not."""
+    place = "/".join(filter(None, (text(item, "namespace", ""), text(item, "name"))))
+    return f"{text(item, 'kind')} {place}" if flag(item, "unmanaged", default=False) else ""
 
 
 def _update(item: Json) -> Update:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.release import Release
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused, waiting
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict, refused, waiting
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.conditions import StatusCondition
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.validation import (
     is_next_minor,
@@ -123,6 +123,13 @@ def test_a_channel_that_has_nothing_to_offer_is_no_service_that_does_not_answer(
     (reason,) = judged(version(updates={}, conditions=said), NEW).reasons
     assert reason.code == "update_not_offered"
     assert reason.remedy.startswith(remedy)
+
+
+def test_objects_that_an_override_leaves_alone_are_named() -> None:
+    name = "Deployment openshift-etcd-operator/etcd-operator"
+    (reason,) = judged(version(unmanaged=(name,)), NEW).reasons
+    assert (reason.code, reason.state) == ("overrides_set", State.PASSED)
+    assert name in reason.message
 
 
 @pytest.mark.parametrize("said", [FALSE, StatusCondition()])
