@@ -308,9 +308,7 @@ def _restore(task: Task) -> Outcome:
             under_way = bool(reached) and not judge_whole(seen, release_of(reached)).passed
             in_run = bool(task.params["batch"])
             restarting = () if in_run or task.params["aborted"] else restarting_ones(seen)
-            remarks.extend(
-                health_checks.put_back(client, acts, stay=under_way, in_run=in_run, restarting=restarting)
-            )
+            remarks.extend(health_checks.put_back(client, acts, stay=under_way, in_run=in_run, restarting=restarting))
 
         # One that cannot be put back holds no other one up. A pool may have no Kubernetes node any more.
         pools = [partial(restore, each) for each in seen.pools.values() if each.carries_undo]
