@@ -193,3 +193,17 @@ def test_a_cancellation_says_what_follows_and_a_check_cancels_nothing(
     assert played.code == 0, played.output
     assert played.output.count("The fleet is cancelled: no further cluster starts") == (0 if check else 1)
     assert (tmp_path / "fleet" / "cancelled.json").exists() is not check
+
+
+@pytest.mark.usefixtures("platform")
+def test_a_cancellation_names_the_clusters_that_it_could_not_end(
+    tmp_path: Path, ansible_environment: Mapping[str, str]
+) -> None:
+    inventory = tmp_path / "clusters.yml"
+    without_template = {"upgrade_fleet_launcher": "awx"}
+    inventory.write_text(yaml.safe_dump({"all": {"hosts": {"north": {}, "south": without_template}}}))
+    given = {"target_version": TO, "upgrade_namespace": "search", "upgrade_fleet_path": str(tmp_path / "fleet")}
+    played = play("stateful.upgrade.fleet_cancel", given, ansible_environment, "--inventory", str(inventory))
+    assert played.code != 0
+    assert "What runs for south may not have ended" in played.output
+    assert "what runs for a cluster ends" not in played.output
