@@ -66,6 +66,7 @@ from ..module_utils.common.masking import masked
 from ..module_utils.common.task import sentences
 from ..module_utils.opensearch.member_list import CONTRACT, Listed, list_members
 from ..plugin_utils.arguments_check import check_arguments
+from ..plugin_utils.input_values import which_is_meant
 
 ENDINGS = ("members.yml", "members.yaml")
 CLUSTER = "opensearch"
@@ -88,7 +89,11 @@ class InventoryModule(BaseInventoryPlugin, Constructable):  # type: ignore[misc]
             AnsibleParserError: an option is wrong, or the cluster cannot be seen.
         """
         super().parse(inventory, loader, path, cache)
-        self._read_config_data(path)
+        unknown = [name for name in self._read_config_data(path) if name not in self.option_definitions]
+        if unknown:
+            # Ansible itself ignores them, and the inventory would silently be another one.
+            meant = [f"{name} is not an option: {which_is_meant(name, self.option_definitions)}" for name in unknown]
+            raise AnsibleParserError(f"{path}: {' '.join(meant)}")
         given = {name: self.get_option(name) for name in CONTRACT.argument_spec}
         checked = check_arguments(CONTRACT, self.NAME, {name: value for name, value in given.items() if value})
         if checked.error:

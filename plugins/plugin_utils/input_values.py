@@ -68,7 +68,7 @@ def _wrong_parts(name: str, value: Any, options: Mapping[str, Mapping[str, Any]]
     for part in sorted(parts, key=str):
         where = f"{name}.{part}"
         if part not in known:
-            yield f"{where} is not an option: {_question(str(part), known)}"
+            yield f"{where} is not an option: {which_is_meant(str(part), known)}"
         elif parts[part] is not None and "options" in known[part]:
             yield from _wrong_parts(where, parts[part], known[part]["options"])
         elif parts[part] is not None and (known[part]["type"] in ("int", "bool", "list") or _form_of(where)):
@@ -83,7 +83,8 @@ def by_any_name(options: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[s
     return {each: option for name, option in options.items() for each in (name, *option.get("aliases", ()))}
 
 
-def _question(part: str, known: Collection[str]) -> str:
+def which_is_meant(part: str, known: Collection[str]) -> str:
+    """The end of a sentence about an option that is not known: the most similar one, or all of them."""
     close = difflib.get_close_matches(part, known, 1)
     return f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(known))}."
 

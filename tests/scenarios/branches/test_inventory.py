@@ -80,3 +80,8 @@ def test_servers_that_do_not_answer_are_one_sentence(ansible_environment: Mappin
     said = shown(wrong, ansible_environment, "--list")
     assert said.returncode != 0
     assert "Unsupported parameters" in " ".join(said.stderr.split())
+
+    misspelt = written(tmp_path, opensearch={"hosts": ["http://127.0.0.1:1"]}, namespce="search")
+    said = shown(misspelt, ansible_environment, "--list")
+    assert said.returncode != 0
+    assert "namespce is not an option: did you mean namespace?" in " ".join(said.stderr.split())
