@@ -45,7 +45,7 @@ def report(given: GivenVariables) -> dict[str, Any]:
     form = os.path.splitext(path)[1].removeprefix(".")
     records = [each for each in read.get("records", ()) if "phase" in each]
     refusal = ""
-    if "records" not in read:
+    if "records" not in read or (read.get("verdict") or {}).get("state") == "refused":
         refusal = _unanswered(read)
     elif form not in FORMS:
         refusal = f"upgrade_report_path is {path}: let it end with .html, .md or .json, which chooses the form."

@@ -227,6 +227,10 @@ def test_status_of_hosts_shows_the_record_of_their_cluster_and_its_lock() -> Non
     ("given", "refusal"),
     [
         ({"report_read": {"msg": "No answer."}}, "No answer."),
+        (
+            {"report_read": {"records": [], "verdict": {"state": "refused", "reasons": [UNREAD]}}},
+            "Kubernetes gives no answer.",
+        ),
         ({"report_read": {"records": [RECORD]}, "upgrade_report_path": "r.pdf"}, "r.pdf: let it end with .html"),
         (
             {"report_read": {"records": [RECORD]}, "upgrade_report_path": "/no/folder/r.md"},

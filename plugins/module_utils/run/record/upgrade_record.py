@@ -14,10 +14,11 @@ from ...common.attempts import just_looked, until_unchanged
 from ...common.errors import Denied, Refusal, Unreachable
 from ...common.task import Contract, Outcome, Task
 from ...common.timestamps import now_seconds, now_text, timestamp_of, utc_now
-from ...common.verdict import Verdict, remark
+from ...common.verdict import Verdict, combine, remark
 from ...common.voice import Lines
 from ...common.waiting import Patience, wait_for
 from ...kubernetes.client import connect
+from ...kubernetes.rights import judge_namespace
 from ..lock.lease import list_locks
 from ..lock.lock import Lock
 from ..start.request import REQUEST_KUBERNETES, REQUESTED, requested_in
@@ -107,8 +108,7 @@ def run(task: Task) -> Outcome:
     read: Callable[[], Kept | None] = just_looked(None, lambda: None)
 
     def step() -> Outcome:
-        shown = partial(read_by_system, task)
-        return show_records(store, _locks(task.params), shown) if reads else note(task, store, read())
+        return _read(task, store) if reads else note(task, store, read())
 
     # A step that waits has nothing half done, so a run that is asked to stop ends here.
     stoppable = task.params["state"] == "step" and task.params["step_state"] == StepState.IN_PROGRESS.value
@@ -123,6 +123,16 @@ def run(task: Task) -> Outcome:
         if reads or task.params["approvals"] or (isinstance(error, Unreachable) and not task.params["wait"]):
             raise
         return Outcome(unwritten(error), bool(task.journal.as_result()), more={"record": {}, "at": now_seconds()})
+
+
+def _read(task: Task, store: RecordStore) -> Outcome:
+    """All records of the place. Without any, the name of its namespace may be wrong, which is no empty answer."""
+    found = show_records(store, _locks(task.params), partial(read_by_system, task))
+    namespace, elsewhere = task.params["namespace"], task.params["record_kept_in"] not in (None, "kubernetes")
+    if found.more["records"] or not namespace or elsewhere:
+        return found
+    there = judge_namespace(connect(task.params["kubernetes"]), namespace)
+    return replace(found, verdict=combine((there, found.verdict)))
 
 
 def _note_try(task: Task, store: RecordStore) -> Outcome:
