@@ -105,6 +105,22 @@ def test_status_shows_conditions_and_says_which_are_steps() -> None:
     ]
 
 
+def test_status_names_the_cause_of_a_stop_in_the_first_line_and_in_the_history_alone() -> None:
+    cause = f"Member b is not back: {'its container crashes ' * 20}and again."
+    conditions = [
+        {"type": name, "reason": "in_progress", "last_probe_time": "t1", "message": said}
+        for name, said in (("BatchesDone", f"1 of 2 done. {cause}"[:300]), ("Ended", cause[:300]), ("lamps", "Not lit."))
+    ]
+    history = [{"at": "t1", "run": "night", "phase": "Upgrading", "message": f"{cause} Fix it."}]
+    lines = lines_of({"reason": cause, "conditions": conditions, "history": history}, free=False)
+    assert [number for number, line in enumerate(lines) if "Member b is not back" in line] == [0, 4]
+    assert lines[1:4] == [
+        "  BatchesDone: in progress, t1: 1 of 2 done",
+        "  Ended: in progress, t1",
+        "  step lamps: in progress, t1: Not lit.",
+    ]
+
+
 def test_status_shows_accepted_risks_and_skipped_checks_with_who_said_so() -> None:
     risk = {"said": "check disk skipped", "by": "ops@bastion", "at": "t1", "run": "night"}
     assert "  check disk skipped, by ops@bastion, t1" in lines_of({"risks": [risk]}, free=False)

@@ -15,6 +15,8 @@ from ..record.batches import LEFT
 Record = Mapping[str, Any]
 OVER = ("Completed", "Aborted")
 """Phases of an upgrade that has ended, so no pause or point holds it up."""
+SAME = 100
+"""Characters of a reason by which it is found in a message."""
 GO_ON = "Run the playbook again to continue, or settle to put settings back."
 
 
@@ -60,7 +62,7 @@ def _within(record: Record, free: bool) -> Iterator[str]:
         points = (f"{point['name']} (batches done: {point['after']})" for point in record["points"])
         yield f"stops for approval: {', '.join(points)}"
     for each in record.get("conditions") or ():
-        yield _condition(each)
+        yield _condition({**each, "message": _without(each["message"], record.get("reason") or "")})
     for each in record.get("named_steps") or ():
         yield f"step {_condition(each)}"
     for each in (record.get("request_status") or {}).get("machines", ()):
@@ -113,6 +115,13 @@ def _of_start(record: Record) -> Iterator[str]:
         yield f"to be fixed before the start: {finding}{' (new)' if finding in start['new'] else ''}"
     for finding in start["cured"]:
         yield f"fixed since the check before: {finding}"
+
+
+def _without(message: str, reason: str) -> str:
+    """The message of a condition without the reason of the upgrade, which its first line has."""
+    # A long message is cut off.
+    same = reason[:SAME]
+    return message.partition(same)[0].rstrip(". ") if same and same in message else message
 
 
 def _condition(condition: Mapping[str, Any]) -> str:
