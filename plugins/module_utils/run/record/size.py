@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from typing import Any
 
 from ..counts import without_parts
@@ -19,16 +19,19 @@ LONGEST = 200
 
 _MEMBER = ("name", "action", "total_seconds")
 """The details of a member that reports need."""
+_EMPTY = {each.name: each.default for each in fields(BatchRecord) if each.default is not MISSING and each.name != "state"}
+"""The fields of a batch that are left out of a record without indentation while they have these values. Readers take
+the same values for fields that are missing, so that 8,000 planned batches fit."""
 
 
 def record_text(record: Record, most: int) -> str:
     """The text of the record in at most so many characters, which are also bytes (ASCII).
 
-    It is indented for people if that fits. Details that do not show the progress of the upgrade are dropped first:
-    the counters of processes, and starting with the oldest batch all waits but the longest, then the stages of members.
-    Then the single counts go, the conditions of former upgrades, and all waits, members and earlier tries. Then all
-    history but its last entry goes, and at last the batches: those that are done, which are still counted, and then the
-    last ones of the plan.
+    It is indented for people if that fits, and otherwise has no empty fields of batches. Details that do not show the
+    progress of the upgrade are dropped first: the counters of processes, and starting with the oldest batch all waits
+    but the longest, then the stages of members. Then the single counts go, the conditions of former upgrades, and all
+    waits, members and earlier tries. Then all history but its last entry goes, and at last the batches: those that are
+    done, which are still counted, and then the last ones of the plan.
     """
     text = _dumped(record, most)
     for shorter in (
@@ -120,10 +123,17 @@ def _written(part: Any) -> dict[str, Any]:
     return found
 
 
+def _without_empty(part: Any) -> dict[str, Any]:
+    found = fields_of(part)
+    if not isinstance(part, BatchRecord):
+        return found
+    return {name: value for name, value in found.items() if name not in _EMPTY or value != _EMPTY[name]}
+
+
 def _dumped(record: Record, most: int) -> str:
     indented = json.dumps(record, indent=1, default=_written)
     return indented if len(indented) <= most else _narrow(record)
 
 
 def _narrow(part: Record | BatchRecord) -> str:
-    return json.dumps(part, separators=(",", ":"), default=_written)
+    return json.dumps(part, separators=(",", ":"), default=_without_empty)

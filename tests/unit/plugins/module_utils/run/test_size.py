@@ -61,9 +61,9 @@ def test_what_fits_is_kept_as_it_is() -> None:
 
 def test_the_earlier_tries_of_batches_get_shorter_with_them() -> None:
     tries = tuple(batch(number) for number in range(10))
-    kept = parse_record(record_text(record(*(batch(number, tries=tries) for number in range(200))), MOST), "here")
+    kept = parse_record(record_text(record(*(batch(number, tries=tries) for number in range(400))), MOST), "here")
     assert not kept.batches[0].tries
-    assert len(kept.batches) == 200
+    assert len(kept.batches) == 400
     kept = parse_record(record_text(record(*(batch(number, tries=tries) for number in range(100))), MOST), "here")
     first = kept.batches[0].tries[0]
     assert (len(first.waited), len(first.waited[0]["message"])) == (1, 200)
@@ -90,6 +90,17 @@ def test_a_thousand_batches_of_one_member_keep_every_detail_since_the_text_is_no
     assert (len(text) <= MOST, "\n" in text) == (True, False)
     assert parse_record(text, "here") == record(*many)
     assert "\n" in record_text(record(*many[:500]), MOST), "for people"
+
+
+@pytest.mark.parametrize("count", [2_000, 3_400, 8_000])
+def test_a_plan_of_thousands_of_batches_keeps_the_last_of_them(count: int) -> None:
+    """A batch that its record does not have is counted by no point to approve."""
+    names = [f"search-data-{number:04d}" for number in range(count)]
+    planned = [batch_of(name, name=f"batch-{number:04d}.{name}") for number, name in enumerate(names)]
+    whole = record(*planned)
+    text = record_text(whole, MOST)
+    assert len(text) <= MOST
+    assert parse_record(text, "here") == whole
 
 
 def test_the_oldest_details_go_first_and_the_longest_wait_stays() -> None:
@@ -147,10 +158,10 @@ def test_a_record_that_was_shortened_can_be_shortened_again() -> None:
 def test_batches_that_are_left_out_are_still_counted() -> None:
     """A point to approve after so many batches stops the upgrade, however large it is."""
     whole = record(*(batch(number) for number in range(40)), batch_of("last", name="batch-last"))
-    kept = parse_record(record_text(whole, most=6_000), "here")
+    kept = parse_record(record_text(whole, most=2_800), "here")
     assert (len(kept.batches) < 30, kept.batches[-1].name) == (True, "batch-last")
     assert (kept.batches_done, kept.batches_planned) == (40, 41)
-    again = parse_record(record_text(replace(kept, who="x" * 1_000), most=6_000), "here")
+    again = parse_record(record_text(replace(kept, who="x" * 1_000), most=2_800), "here")
     assert again.dropped > kept.dropped
     assert (again.batches_done, again.batches_planned) == (40, 41)
     point = Point("all", 40)
@@ -164,7 +175,7 @@ def test_batches_that_are_left_out_are_still_counted() -> None:
 
 def test_batches_that_have_not_begun_are_left_out_last_and_from_the_end() -> None:
     planned = [replace(batch(number), state="pending", took=(), waited=()) for number in range(20)]
-    kept = parse_record(record_text(record(batch_of("old", name="old", state="done"), *planned), most=5_000), "here")
+    kept = parse_record(record_text(record(batch_of("old", name="old", state="done"), *planned), most=2_000), "here")
     names = [each.name for each in kept.batches]
     assert (kept.dropped, names) == (1, [each.name for each in planned[: len(names)]])
     assert 0 < len(names) < 20
