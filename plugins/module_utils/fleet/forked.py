@@ -19,11 +19,15 @@ from typing import IO, Any
 
 from ..common.ancestry import alive, identity_of
 from ..common.waiting import pause
-from .prepared import POLL
+from .prepared import NO_FORK, POLL
 
 PROGRAM = Path(__file__).with_name("prepared.py")
 STARTING = 120
 """Seconds that the process which is forked has for its imports."""
+
+
+class NoForkNow(OSError):
+    """Memory or processes were too short for this fork, and the process that forks is still there."""
 
 
 class Forks:
@@ -67,6 +71,8 @@ class Forks:
                 os.close(writes)
         try:
             return ForkedProcess(status, os.fdopen(reads, encoding="utf-8", errors="replace"), self._is_broken)
+        except NoForkNow:
+            raise
         except OSError:
             self._broken[0] = 1
             raise
@@ -97,6 +103,8 @@ class ForkedProcess:
         self._code: int | None = None
         try:
             self._pid = self._first_number(is_broken)
+            if self._pid == NO_FORK:
+                raise NoForkNow("the process that forks playbooks could not fork")
             self._identity = identity_of(self._pid)
         except OSError:
             status.close()  # so that a fork that starts too late ends at once

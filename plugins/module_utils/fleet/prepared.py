@@ -28,6 +28,8 @@ from pathlib import Path
 from typing import Any
 
 FILES = 3
+NO_FORK = 0
+"""The number of a process that could not be forked. A later one may be."""
 NEEDED = (
     "ansible.cli.playbook",
     "ansible.executor.task_queue_manager",
@@ -83,8 +85,10 @@ class PreparedProcess:
         except OSError:
             # Memory or processes are short. The worker starts a process of its own, and those under way are still
             # followed.
-            for descriptor in (asked, output, status):
+            for descriptor in (asked, output):
                 os.close(descriptor)
+            with socket.socket(fileno=status) as waits, contextlib.suppress(OSError):
+                waits.sendall(f"{NO_FORK}\n".encode())
             return None
         if pid:
             self._running[pid] = socket.socket(fileno=status)

@@ -22,6 +22,22 @@ WAITS = """
     - ansible.builtin.pause: {seconds: 600}
 """
 
+REFUSES_ONCE = """
+import errno, os, runpy, sys
+
+fork, asked = os.fork, []
+
+def short():
+    asked.append(1)
+    if len(asked) == 1:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+    return fork()
+
+os.fork = short
+sys.path.insert(0, "")
+runpy.run_path("{program}", run_name="__main__")
+"""
+
 
 @pytest.fixture
 def surroundings(ansible_environment: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -109,4 +125,20 @@ def test_where_no_process_can_be_forked_its_worker_is_not_kept_waiting(monkeypat
         status.close()
         ours.shutdown(socket.SHUT_WR)
         assert PreparedProcess(theirs).serve() is None
-        assert waits.recv(1) == b""
+        assert waits.recv(4) == b"0\n"
+
+
+@pytest.mark.usefixtures("surroundings")
+def test_one_fork_that_is_refused_keeps_no_later_one_from_being_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where memory is short, processes with imports of their own would make it shorter."""
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    program = tmp_path / "prepared.py"
+    program.write_text(REFUSES_ONCE.format(program=forked.PROGRAM))
+    monkeypatch.setattr(forked, "PROGRAM", program)
+    assert forked.started(["--version"], dict(os.environ)) is None
+    version = forked.started(["--version"], dict(os.environ))
+    assert version is not None
+    assert "ansible-playbook" in version.stdout.read()
+    assert version.wait() == 0
