@@ -132,6 +132,9 @@ class Task:
     """The statuses of requests, by the name of the system, see `RequestStatus` in run/record."""
     first_answer: float | None = None
     """Seconds within which a server must accept a connection at the first look of each wait; see `Patience`."""
+    tried_since: float | None = None
+    """The time of its clock since which the same thing is tried, with nothing half done: each try waits for itself, and
+    people read how long all of them have waited. None if every wait is a thing of its own."""
     journal: Journal = field(default_factory=Journal)
     waited: Waited = field(default_factory=Waited)
 
@@ -239,6 +242,7 @@ class Task:
         )
         if hands_back_after is not None and hands_back_after <= timeout:
             patience = Patience(timeout, sleep, pace, hands_back_after=hands_back_after, in_vain=in_vain)
+        patience = self._shown_since(patience, stoppable)
         return wait_for(guarded, verdict_of, patience, self.clock, self.voice, self.waited)
 
     def wait_apart(
@@ -254,7 +258,11 @@ class Task:
             self.may_look(stoppable)
             return look()
 
+        patience = self._shown_since(patience, stoppable)
         return wait_for(guarded, verdict_of, patience, self.clock, self.voice, self.waited)
+
+    def _shown_since(self, patience: Patience, stoppable: bool) -> Patience:
+        return replace(patience, since=self.tried_since) if stoppable and self.tried_since is not None else patience
 
     def settled(self, step: Callable[[], Outcome], stoppable: bool = False) -> Outcome:
         """The outcome of a step that is repeated until it no longer waits. If time runs out first, it is refused."""

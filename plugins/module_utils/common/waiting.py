@@ -79,6 +79,8 @@ class Patience:
     """The stages that are shown by their words."""
     first_answer: float | None = None
     """Seconds within which a server must accept a connection at first, so that a wrong address is reported at once."""
+    since: float | None = None
+    """The time of the clock from which the seconds that are shown count; None for the start of the wait."""
 
     def in_words(self, verdict: Verdict, seconds: float) -> Waiting:
         """The verdict after so many seconds in the words of a voice."""
@@ -170,7 +172,7 @@ def wait_for(
             if found is None:
                 raise quiet.error if quiet.error and patience.hands_back else Refusal(*end.reasons)
             return found[0], end
-        shown = patience.in_words(verdict, clock.now() - start)
+        shown = patience.in_words(verdict, clock.now() - (start if patience.since is None else patience.since))
         waited.present = shown.reason
         voice.waits(shown)
         if found and patience.in_vain is not None and patience.in_vain():

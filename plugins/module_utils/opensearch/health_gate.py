@@ -96,7 +96,7 @@ def _judged(task: Task) -> Outcome:
         present = task.ask(lambda: observe_members(client, unexpected))
         passed_or_raise(judge_batch_known(present, unexpected, scope.members))
     if scope.moment == BEFORE_STOP:
-        outcome = in_parts(task, client, task.params["batch"], partial(_before_stop, task, client, scope))[-1]
+        outcome = in_parts(task, client, task.params["batch"], partial(_before_stop, client, scope))[-1]
         going = list(task.params["batch"]) if outcome.verdict.passed else []
         return replace(outcome, changed=bool(task.journal.as_result()), more={"going": going})
     judged = wait_at_gate(task, client, scope)
@@ -106,7 +106,7 @@ def _judged(task: Task) -> Outcome:
 
 
 def _before_stop(
-    task: Task, client: OpenSearchClient, scope: Scope, batch: Sequence[str], gate: Judged | None
+    client: OpenSearchClient, scope: Scope, task: Task, batch: Sequence[str], gate: Judged | None
 ) -> tuple[Outcome, Collection[str]]:
     """Prove the batch with allocation restricted, unless its gate found it upgraded outside of this run."""
     if gate is not None and any(reason.code == UPGRADED for reason in gate.verdict.reasons):

@@ -49,9 +49,10 @@ COUNTED = frozenset({"last_started_copy", "member_unrecognised"})
 server may have another name. Another cause, such as a spent budget, ends by itself or with the time of the batch."""
 _OPTION = re.compile(r"\b(wait_timeout|wait_limit)\b")
 
-Go = Callable[[Sequence[str], "Judged | None"], tuple[Outcome, Collection[str]]]
-"""Takes these members down once it is proven immediately before that they may go. It is given the judgement of their
-gate, or None for the first part, whose gate the caller has asked. It gives the outcome, and the members that went."""
+Go = Callable[[Task, Sequence[str], "Judged | None"], tuple[Outcome, Collection[str]]]
+"""Takes these members down in this task once it is proven immediately before that they may go. It is given the
+judgement of their gate, or None for the first part, whose gate the caller has asked. It gives the outcome, and the
+members that went."""
 
 
 def in_parts(task: Task, client: OpenSearchClient, first: Sequence[str], go: Go) -> list[Outcome]:
@@ -59,13 +60,14 @@ def in_parts(task: Task, client: OpenSearchClient, first: Sequence[str], go: Go)
 
     Without the option `gate`, or in one pass, only the first attempt is made: the caller goes on.
     """
-    rest, given = _Rest(task, client, list(task.params["batch"]), task.clock.now()), task.params["gate"]
-    outcome, gone = go(first, None)
+    began, given = task.clock.now(), task.params["gate"]
+    rest = _Rest(replace(task, tried_since=began), client, list(task.params["batch"]), began)
+    outcome, gone = go(rest.task, first, None)
     outcomes = [outcome]
     while given and task.params["wait"] and not task.check_mode and rest.is_left(outcome.verdict, gone):
         try:
             judged = rest.next(outcome.verdict)
-            outcome, gone = go(judged.going, judged)
+            outcome, gone = go(rest.task, judged.going, judged)
         except Refusal as error:
             return [*outcomes, Outcome(task.verdict_of(error))]
         outcomes.append(outcome)
@@ -77,6 +79,7 @@ class _Rest:
     """The part of a batch that has not gone yet."""
 
     task: Task
+    """The task, which knows since when the present part is tried."""
     client: OpenSearchClient
     left: list[str]
     began: float
@@ -88,6 +91,7 @@ class _Rest:
         self.left = [name for name in self.left if name not in gone]
         if gone:
             self.attempts = 0
+            self.task = replace(self.task, tried_since=self.task.clock.now())
         elif {reason.code for reason in verdict.deciding()} <= COUNTED:
             self.attempts += 1
         return bool(self.left) and verdict.state is not State.REFUSED
@@ -129,7 +133,7 @@ class _Rest:
 
     def _carry_out(self, **own: Any) -> None:
         params = ALLOCATION.arguments(self.task.params, **own)
-        passed_or_raise(carry_out(replace(self.task, params=params), self.client).verdict)
+        passed_or_raise(carry_out(replace(self.task, params=params, tried_since=None), self.client).verdict)
 
     def _judge_attempts(self, verdict: Verdict) -> None:
         if self.attempts < ATTEMPTS:

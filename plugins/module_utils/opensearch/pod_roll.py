@@ -53,7 +53,7 @@ def run(task: Task, before: Callable[[Pod], None] = lambda _pod: None) -> Outcom
         return part_of(task, shard_allocation.CONTRACT, shard_allocation.run, state="restricted", batch=going)
     search = connect(task.params["opensearch"], task.params["kubernetes"])
 
-    def go(names: Sequence[str], gate: Judged | None) -> tuple[Outcome, Collection[str]]:
+    def go(task: Task, names: Sequence[str], gate: Judged | None) -> tuple[Outcome, Collection[str]]:
         own = {"batch": [*names], **({} if gate is None else {"green_seconds": None})}
         outcome = _replace(replace(task, params={**task.params, **own}), search, before)
         gone = [each["name"] for each in outcome.more["members"] if each["action"] != "untouched"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -38,7 +39,8 @@ class Night:
         self.went: list[list[str]] = []
         self.put_back: list[str] = []
         self.gates: list[Json] = []
-        self.gate_takes = 0.0
+        self.gate_takes = self.try_takes = 0.0
+        self.since: list[float | None] = []
         self.flushed: list[Collection[str]] = []
         self.refuses: Reason | None = None
         self.not_carried_out = ""
@@ -74,8 +76,10 @@ class Night:
         given = {"batch": ["data-2", "data-1", "data-0"], "expected": list(NAMES), "gate": {**GATE, **(gate or {})}}
         params = {**pod_roll.CONTRACT.arguments({}, **given), "wait": True, **more}
 
-        def go(names: Sequence[str], _gate: Judged | None) -> tuple[Outcome, Collection[str]]:
+        def go(task: Task, names: Sequence[str], _gate: Judged | None) -> tuple[Outcome, Collection[str]]:
             self.went.append([*names])
+            self.since.append(task.tried_since)
+            self.now_at += self.try_takes
             verdict = ends(names, len(self.went))
             return Outcome(verdict), names if verdict.passed else ()
 
@@ -103,7 +107,7 @@ def test_without_a_gate_and_in_one_pass_the_caller_goes_on(monkeypatch: pytest.M
     night.run(["data-2"], well, wait=False)
     client: Any = Servers()
     params = {**pod_roll.CONTRACT.arguments({}, batch=["data-2"], expected=[]), "wait": True}
-    in_parts.in_parts(Task(params, clock=night), client, ["data-2"], lambda _n, _g: (Outcome(Verdict((MISSING,))), ()))
+    in_parts.in_parts(Task(params, clock=night), client, ["data-2"], lambda *_g: (Outcome(Verdict((MISSING,))), ()))
     assert (night.went, night.gates, night.put_back) == ([["data-2"]], [], [])
 
 
@@ -140,6 +144,23 @@ def test_the_count_begins_anew_once_a_part_has_gone(monkeypatch: pytest.MonkeyPa
     night = Night(monkeypatch, [["data-2"]] * 8)
     assert night.run(["data-2"], ends)[-1].verdict.passed
     assert night.went[-1] == ["data-1", "data-0"]
+
+
+def test_the_seconds_of_a_part_that_is_tried_again_count_from_its_first_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    night = Night(monkeypatch, [["data-1"]] * 2)
+    night.now_at, night.try_takes = 100.0, 14.0
+    night.run(["data-2"], lambda _names, number: Verdict((MISSING,)) if number < 3 else Verdict())
+    assert night.went == [["data-2"], ["data-1"], ["data-1"], ["data-2", "data-0"]]
+    gone = 100 + 3 * 14 + 1 + 2
+    assert night.since == [100, 100, 100, gone]
+
+
+def test_what_is_shown_of_a_wait_that_is_tried_again_does_not_start_again(world: Callable[..., Roll]) -> None:
+    turn = world(times=6, made=RECOVERS)
+    turn.run(gate=GATE)
+    shown = [int(said) for line in turn.lines for said in re.findall(r"^waiting (\d+) s: ", line)]
+    assert shown == sorted(shown)
+    assert shown[-1] > 15, "a proof takes 15 s at most"
 
 
 def test_a_hand_over_that_did_not_happen_is_not_counted_on_again(monkeypatch: pytest.MonkeyPatch) -> None:
