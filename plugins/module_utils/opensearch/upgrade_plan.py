@@ -13,6 +13,7 @@ from ..common.verdict import Verdict, combine
 from ..extra_machines import extra_machines
 from ..kubernetes import client as kubernetes
 from ..kubernetes.events import warn
+from ..kubernetes.stateful_sets import observe_namespace
 from ..pools import admission, image_pull
 from ..pools.kept_sets import MISSING
 from ..pools.volume_sizes import VOLUMES
@@ -32,6 +33,7 @@ from . import (
 )
 from .act.cluster_lock import lock_store
 from .act.raising import wanted_replicas
+from .both_sides import see
 from .extra_room import CAPACITY_POLICY
 from .gate import SELECTION
 from .health_figures import HEALTH
@@ -233,8 +235,22 @@ def _announce(task: Task, order: Outcome, verdict: Verdict) -> None:
     namespace = task.params["namespace"]
     if namespace:
         client = kubernetes.connect(task.params["kubernetes"])
-        for pool in order.more["pools"]:
+        for pool in order.more["pools"] if "pools" in order.more else _pools_there(task, client):
             warn(client, namespace, pool["name"], pool["uid"], " ".join(sentences(verdict).splitlines()))
+
+
+def _pools_there(task: Task, client: kubernetes.KubernetesClient) -> list[Mapping[str, Any]]:
+    """The pools of a cluster that has no plan.
+
+    Raises:
+        Refusal: they cannot be seen.
+    """
+    params = task.params
+    if params["pools"]:
+        sets = [one for one in observe_namespace(client, params["namespace"]).sets if one.name in params["pools"]]
+    else:
+        sets = [*see(task)[0].sets]
+    return [{"name": one.name, "uid": one.uid} for one in sets]
 
 
 OPTIONS_OF_RUN = {

@@ -87,7 +87,7 @@ class System:
     guess: int = 60
     """Seconds that a batch is assumed to last until one was measured."""
     announce: Callable[[Task, Outcome, Verdict], None] | None = None
-    """Announces at another place that the order is refused."""
+    """Announces at another place that the order is refused, or that there is none: then its outcome has no fields."""
     notes_refusals: bool = False
     """Whether a plan that is refused before the first run of its upgrade gets a record."""
     first: Callable[[Task, Outcome], Outcome] | None = None

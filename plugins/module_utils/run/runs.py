@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,7 +16,7 @@ from ..common.timestamps import utc_now
 from ..common.verdict import State, Verdict, combine
 from ..common.waiting import FIRST_ANSWER
 from ..common.words import printable
-from .begin_and_end import Parts, System, begin, counted, end, judge_same, part_of
+from .begin_and_end import Parts, System, begin, counted, end, judge_same, part_of, with_arguments
 from .lock import upgrade_lock
 from .lock.guarding import under_lock
 from .lock.lock import name_for
@@ -105,8 +106,7 @@ def work_of(system: System) -> Callable[[Task], Outcome]:
             try:
                 return _plan(task, system)
             except Refusal as error:
-                if system.notes_refusals:
-                    publish_raised(task, system.uuid(task), error.verdict)
+                _note_raised(task, system, task.verdict_of(error))
                 raise
         if state in system.states:
             return system.states[state](under_lock(task, system.lock_store) if task.params["lock"] else task)
@@ -235,6 +235,19 @@ def _plan(task: Task, system: System) -> Outcome:
         whole = combine((to_fix(verdict), start))
         planned = replace(planned, more={**planned.more, "to_fix": _early_findings(task, verdict)})
     return _shown(task, system, replace(planned, verdict=whole))
+
+
+def _note_raised(task: Task, system: System, verdict: Verdict) -> None:
+    """Publish and announce a refusal for which there is no plan. Nothing fails, or waits, if that cannot be done."""
+    if not task.params["announce"] or task.check_mode or verdict.state is not State.REFUSED:
+        return
+    once = with_arguments(task, wait=False)
+    with suppress(Refusal):
+        cluster = system.uuid(once)
+        publish_raised(once, cluster, verdict, _records_of(once, {"cluster_uuid": cluster})[1])
+    if system.announce:
+        with suppress(Refusal):
+            system.announce(once, Outcome(Verdict()), verdict)
 
 
 def _early_findings(task: Task, verdict: Verdict) -> list[dict[str, str]]:

@@ -43,10 +43,9 @@ def note_outcome(
         _publish(task, plan["cluster_uuid"], codes, records)
 
 
-def publish_raised(task: Task, cluster: str, verdict: Verdict) -> None:
-    """Publish the codes of a refusal for which there is no plan."""
-    if task.params["announce"]:
-        _publish(task, cluster, _codes(verdict), ())
+def publish_raised(task: Task, cluster: str, verdict: Verdict, records: Sequence[Record]) -> None:
+    """Publish the codes of a refusal for which there is no plan. `records` are those of its cluster."""
+    _publish(task, cluster, _codes(verdict), records)
 
 
 def _is_new(record: Record) -> bool:

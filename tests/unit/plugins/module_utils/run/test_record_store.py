@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.te
     PATH,
     PLAN,
     Records,
+    codes,
+    kept_at,
 )
 
 from tests.sandbox.kubernetes.kinds import EVENTS
@@ -65,3 +68,14 @@ def test_an_event_that_may_not_be_made_stops_nothing(records: Records) -> None:
     assert (begun["verdict"]["state"], begun["record"]["phase"]) == ("passed", "Pending")
     assert ("POST", "/api/v1/namespaces/search/events") in records.api.asked
     assert told(records) == []
+
+
+def test_a_namespace_that_is_not_there_has_no_empty_answer(records: Records, tmp_path: Path) -> None:
+    misspelt = {"namespace": "serach", "lock": None}
+    refused = records.task("read", **misspelt)
+    assert (refused["failed"], codes(refused)) == (True, ["namespace_missing"])
+    assert "There is no namespace serach in the Kubernetes cluster" in refused["msg"]
+    records.api.objects["/api/v1/namespaces/serach"] = {"metadata": {"name": "serach"}}
+    assert records.task("read", **misspelt)["records"] == []
+    elsewhere = {**misspelt, "namespace": "other", **kept_at("file", tmp_path), "locks": False}
+    assert records.task("read", **elsewhere)["records"] == []

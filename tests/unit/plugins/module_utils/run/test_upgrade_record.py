@@ -112,17 +112,6 @@ def test_an_upgrade_from_its_begin_to_its_end(records: Records) -> None:
     assert records.api.objects[PATH]["data"]["summary"].startswith("Completed: to 3.8.0, updated ")
 
 
-def test_a_namespace_that_is_not_there_has_no_empty_answer(records: Records, tmp_path: Path) -> None:
-    misspelt = {"namespace": "serach", "lock": None}
-    refused = records.task("read", **misspelt)
-    assert (refused["failed"], codes(refused)) == (True, ["namespace_missing"])
-    assert "There is no namespace serach in the Kubernetes cluster" in refused["msg"]
-    records.api.objects["/api/v1/namespaces/serach"] = {"metadata": {"name": "serach"}}
-    assert records.task("read", **misspelt)["records"] == []
-    elsewhere = {**misspelt, "namespace": "other", **kept_at("file", tmp_path), "locks": False}
-    assert records.task("read", **elsewhere)["records"] == []
-
-
 def test_a_record_keeps_what_was_counted_and_a_batch_does_not_return_it(records: Records) -> None:
     counted = {"things": "documents", "parts": "indices", "each": {"logs": 3}}
     gate = {"code": "recovering", "message": "Shards recover.", "seconds": 40.0}
