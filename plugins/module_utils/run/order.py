@@ -270,8 +270,8 @@ def _refusal(reason: Reason, *, calmly: bool) -> dict[str, Any]:
 def not_begun(result: Mapping[str, Any]) -> dict[str, Any]:
     """The end of a run whose plan waits, or that is refused, from the `result` that says so.
 
-    It has the `state`, `cause` and `codes` of the notice, with the findings of an early look, the `reasons`, their
-    `sentences`, and the `statistics` for Ansible.
+    It has the `state`, `cause` and `codes` of the notice, the `reasons`, their `sentences`, and the `statistics` for
+    Ansible. Notice and statistics have the findings of an early look, too.
     """
     message = str(result.get("msg", ""))
     reasons = (result.get("verdict") or {}).get("reasons", ())
@@ -281,6 +281,8 @@ def not_begun(result: Mapping[str, Any]) -> dict[str, Any]:
     waiting = "delayed" if "start_delayed" in codes else "waiting"
     # That of a delay has all causes already, and is sent once.
     found = result.get("to_fix") or () if waiting == "waiting" and not message else ()
+    messages = unique([*messages, *(f"{TO_FIX}{each['message']}" for each in found)])
+    codes = unique([*codes, *(str(each["code"]) for each in found)])
     # The record of an upgrade that has missed its window has failed.
     ended = "failed" if WINDOW_OVER in codes else "refused"
     statistics = {
@@ -290,8 +292,8 @@ def not_begun(result: Mapping[str, Any]) -> dict[str, Any]:
     }
     return {
         "state": ended if message else waiting,
-        "cause": message or " ".join(unique([*messages, *(f"{TO_FIX}{each['message']}" for each in found)])),
-        "codes": unique([*codes, *(str(each["code"]) for each in found)]),
+        "cause": message or " ".join(messages),
+        "codes": codes,
         "reasons": deciding,
         "sentences": unique(sentence_of(each) for each in deciding),
         "statistics": {**statistics, **({"upgrade_cause": message} if message else {})},

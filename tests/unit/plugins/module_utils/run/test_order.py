@@ -212,7 +212,9 @@ def test_a_notice_before_the_start_has_what_an_early_look_has_found_and_one_of_a
     end = not_begun({"verdict": {"state": "waiting", "reasons": [later]}, "to_fix": [gone]})
     assert (end["state"], end["codes"]) == ("waiting", ["starts_later", "gone"])
     assert end["cause"] == "It starts later. To be fixed before the start: A member is gone."
-    assert end["statistics"]["upgrade_reasons"] == ["starts_later"]
+    assert end["statistics"]["upgrade_reasons"] == ["starts_later", "gone"]
+    found = "To be fixed before the start: A member is gone."
+    assert end["statistics"]["upgrade_waiting_for"] == ["It starts later.", found]
     late = not_begun({"verdict": {"state": "waiting", "reasons": [WAITS]}, "to_fix": [gone]})
     assert (late["cause"], late["codes"]) == ("It is Sunday.", ["start_delayed"])
 
