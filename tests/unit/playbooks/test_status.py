@@ -109,7 +109,11 @@ def test_status_names_the_cause_of_a_stop_in_the_first_line_and_in_the_history_a
     cause = f"Member b is not back: {'its container crashes ' * 20}and again."
     conditions = [
         {"type": name, "reason": "in_progress", "last_probe_time": "t1", "message": said}
-        for name, said in (("BatchesDone", f"1 of 2 done. {cause}"[:300]), ("Ended", cause[:300]), ("lamps", "Not lit."))
+        for name, said in (
+            ("BatchesDone", f"1 of 2 done. {cause}"[:300]),
+            ("Ended", cause[:300]),
+            ("lamps", "Not lit."),
+        )
     ]
     history = [{"at": "t1", "run": "night", "phase": "Upgrading", "message": f"{cause} Fix it."}]
     lines = lines_of({"reason": cause, "conditions": conditions, "history": history}, free=False)

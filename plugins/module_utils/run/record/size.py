@@ -19,7 +19,9 @@ LONGEST = 200
 
 _MEMBER = ("name", "action", "total_seconds")
 """The details of a member that reports need."""
-_EMPTY = {each.name: each.default for each in fields(BatchRecord) if each.default is not MISSING and each.name != "state"}
+_EMPTY = {
+    each.name: each.default for each in fields(BatchRecord) if each.default is not MISSING and each.name != "state"
+}
 """The fields of a batch that are left out of a record without indentation while they have these values. Readers take
 the same values for fields that are missing, so that 8,000 planned batches fit."""
 

@@ -16,7 +16,7 @@ from ...common.arguments import Options
 from ...common.errors import refusal
 from ...common.timestamps import timestamp_text
 from ...common.verdict import Reason, State, Verdict, as_verdict, refused, remark, waiting
-from ...common.words import duration
+from ...common.words import duration, enumerate_few
 from ..record.phases import Deed
 
 DEFAULT_WINDOW = 120
@@ -131,6 +131,18 @@ def schedule_in(given: Mapping[str, Any]) -> Schedule | None:
             "Correct the time, or the minutes.",
         ) from None
     return schedule
+
+
+@as_verdict
+def judge_window(given: Mapping[str, Any], deed: Deed = Deed.UPGRADE) -> Iterator[Reason]:
+    """A remark if the options of a module say something about a window that none of their start times begins."""
+    names = ("window", "window_policy", "early_look")
+    changed = [name for name in names if given.get(name) != SCHEDULE[name].get("default")]
+    if changed and not given.get("at"):
+        named = enumerate_few(f"upgrade_{name}" for name in changed)
+        does = "does" if len(changed) == 1 else "do"
+        said = f"{named} {does} nothing without a start time: the {deed.value} starts at once, and no window ends it."
+        yield remark("window_without_start", said, "Give upgrade_at if it is to start in a window.")
 
 
 @as_verdict

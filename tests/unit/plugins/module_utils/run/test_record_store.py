@@ -71,11 +71,11 @@ def test_an_event_that_may_not_be_made_stops_nothing(records: Records) -> None:
 
 
 def test_a_namespace_that_is_not_there_has_no_empty_answer(records: Records, tmp_path: Path) -> None:
-    misspelt = {"namespace": "serach", "lock": None}
+    misspelt: Json = {"namespace": "serach", "lock": None}
     refused = records.task("read", **misspelt)
     assert (refused["failed"], codes(refused)) == (True, ["namespace_missing"])
     assert "There is no namespace serach in the Kubernetes cluster" in refused["msg"]
     records.api.objects["/api/v1/namespaces/serach"] = {"metadata": {"name": "serach"}}
     assert records.task("read", **misspelt)["records"] == []
-    elsewhere = {**misspelt, "namespace": "other", **kept_at("file", tmp_path), "locks": False}
+    elsewhere: Json = {**misspelt, "namespace": "other", **kept_at("file", tmp_path), "locks": False}
     assert records.task("read", **elsewhere)["records"] == []

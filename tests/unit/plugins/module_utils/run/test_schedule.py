@@ -15,6 +15,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.schedul
     is_late,
     judge_patience,
     judge_start,
+    judge_window,
     schedule_in,
 )
 from hypothesis import given
@@ -31,6 +32,22 @@ def given_options(**options: Any) -> dict[str, Any]:
 
 def codes(verdict: Verdict) -> list[str]:
     return [reason.code for reason in verdict.reasons]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, ""),
+        ({"window": 60}, "upgrade_window does nothing without a start time: the upgrade starts at once, and"),
+        ({"window": 60, "window_policy": "pause", "early_look": 5}, "upgrade_early_look, upgrade_window, upgrade_wind"),
+        ({"window": 60, "at": "2026-11-21T02:00:00Z"}, ""),
+    ],
+)
+def test_a_window_that_nothing_begins_is_a_remark(options: dict[str, Any], said: str) -> None:
+    verdict = judge_window(given_options(**options))
+    assert verdict.passed
+    assert codes(verdict) == (["window_without_start"] if said else [])
+    assert "".join(each.message for each in verdict.reasons).startswith(said)
 
 
 def at(minutes: float) -> datetime:

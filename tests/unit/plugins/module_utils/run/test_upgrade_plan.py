@@ -93,6 +93,8 @@ class Modules:
         monkeypatch.setattr(kubernetes, "connect", lambda _options: None)
         monkeypatch.setattr(kept_in, "store_of", lambda _params: Nowhere())
         monkeypatch.setattr(runs, "read_records", lambda _store: (self.records, Verdict()))
+        for name, there in (("uuid_for", "uuid"), ("_pools_there", [])):
+            monkeypatch.setattr(upgrade_plan, name, lambda *_given, there=there: there)
         monkeypatch.setattr(upgrade_plan, "warn", lambda _client, *said: self.told.append(said))
 
     def _standing_for(self, name: str, contract: Contract) -> Callable[[Task], Outcome]:
@@ -274,6 +276,13 @@ def moment(seconds: float) -> str:
 def test_before_its_time_an_upgrade_waits_and_the_plan_is_there(modules: Modules) -> None:
     result = modules.plan(at=moment(3_600), wait=False)
     assert (result["verdict"]["state"], codes(result), result["digest"]) == ("waiting", ["starts_later"], "p1")
+
+
+def test_a_plan_with_a_window_and_without_a_start_time_says_that_it_starts_at_once(modules: Modules) -> None:
+    result = modules.plan(window=60, window_policy="pause")
+    (note,) = [line for line in result["lines"] if "without a start time" in line]
+    assert note.startswith("  Note: upgrade_window, upgrade_window_policy do nothing without a start time")
+    assert not [line for line in modules.plan()["lines"] if "without a start time" in line]
 
 
 @pytest.fixture
