@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import total_ordering
 from itertools import pairwise
 
 from .errors import refusal
 
-_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")
+_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?")
 
 
 @total_ordering
@@ -24,6 +24,8 @@ class Release:
     patch: int
     before: str = ""
     """The pre-release, such as rc.2; empty for a release."""
+    build: str = field(default="", compare=False)
+    """The build, such as vmware.2 of 1.33.4+vmware.2; empty for none. Builds of a version have no order (section 10)."""
 
     @classmethod
     def parse(cls, text: str) -> Release:
@@ -31,10 +33,11 @@ class Release:
         found = _VERSION.fullmatch(text.strip())
         if not found:
             raise ValueError(f"{text!r} is not a version: it must have the form 4.18.3")
-        return cls(int(found[1]), int(found[2]), int(found[3]), found[4] or "")
+        return cls(int(found[1]), int(found[2]), int(found[3]), found[4] or "", found[5] or "")
 
     def __str__(self) -> str:
-        return f"{self.major}.{self.minor}.{self.patch}" + (f"-{self.before}" if self.before else "")
+        before, build = f"-{self.before}" if self.before else "", f"+{self.build}" if self.build else ""
+        return f"{self.major}.{self.minor}.{self.patch}{before}{build}"
 
     def __lt__(self, other: Release) -> bool:
         return self._key() < other._key()

@@ -77,10 +77,13 @@ def _image(spec: Json, container: str) -> str:
 
 
 def tag_of(image: str) -> str:
-    """The version in the tag of an image; empty for one without a tag."""
+    """The version in the tag of an image; empty for one without a tag.
+
+    A tag has no plus sign, so kubeadm writes an underscore before the build (`KubernetesVersionToImageTag`).
+    """
     name, _at, _digest = image.partition("@")
     last = name.rpartition("/")[2]
-    return plain(last.partition(":")[2])
+    return plain(last.partition(":")[2]).replace("_", "+", 1)
 
 
 def cluster_configuration(item: Json) -> tuple[str, str]:
