@@ -85,6 +85,23 @@ def test_status_tells_of_a_member_that_is_down() -> None:
     assert "  failed   data-0, data-1, 10.0 s, data-1 deleted, NOT back" in lines
 
 
+def test_status_says_of_a_batch_that_was_found_done_that_its_member_is_back() -> None:
+    batch = {"state": "done", "members": ["data-1"], "took": TOOK[1:2], "waited": []}
+    lines = lines_of({"phase": "Completed", "batches": [batch]}, free=True)
+    assert lines[-1] == "  done     data-1, data-1 deleted, back after its run had ended"
+
+
+def test_status_names_the_points_that_are_still_to_be_approved() -> None:
+    points = [{"name": "canary", "after": 1}, {"name": "managers", "after": 5}, {"name": "moved", "after": 7}]
+    known = {"by": "ops", "at": "t1"}
+    approvals = [{"name": "canary", "place": "after 1 batch", **known}, {"name": "moved", "place": "after 6", **known}]
+    lines = lines_of({"points": points, "approvals": approvals}, free=False)
+    assert "  stops for approval: managers (batches done: 5), moved (batches done: 7)" in lines
+    assert not [
+        line for line in lines_of({"points": points[:1], "approvals": approvals}, free=False) if "stops" in line
+    ]
+
+
 def test_status_tells_of_a_member_that_somebody_else_has_upgraded() -> None:
     batch = {"state": "done", "members": ["data-4"], "took": TOOK[4:], "waited": []}
     record = {"name": "upgrade-1", "phase": "Upgrading", "batches": [batch], "lock": None}

@@ -11,6 +11,7 @@ from typing import Any
 from ...common.verdict import sentence_of
 from ...common.words import first_few
 from ..record.batches import LEFT
+from ..start.approvals import Approval, Point, points_in
 
 Record = Mapping[str, Any]
 OVER = ("Completed", "Aborted")
@@ -58,8 +59,8 @@ def _within(record: Record, free: bool) -> Iterator[str]:
     if record.get("outside"):
         yield f"in none of these pools, and not on {record['target_version']}: {first_few(record['outside'])}"
     yield from _said_by_people(record, going=going)
-    if record.get("points") and going:
-        points = (f"{point['name']} (batches done: {point['after']})" for point in record["points"])
+    points = [f"{each.name} (batches done: {each.after})" for each in _unapproved(record)]
+    if points and going:
         yield f"stops for approval: {', '.join(points)}"
     for each in record.get("conditions") or ():
         yield _condition({**each, "message": _without(each["message"], record.get("reason") or "")})
@@ -73,6 +74,15 @@ def _within(record: Record, free: bool) -> Iterator[str]:
         when = " ".join(filter(None, (entry["at"], entry["run"], entry["phase"])))
         yield f"{when}: {entry['message']}" if entry["message"] else when
         yield from (f"  {line}" for line in entry.get("more") or ())
+
+
+def _unapproved(record: Record) -> list[Point]:
+    """The points that no one has approved at their place."""
+    known = [
+        Approval(each["name"], each["by"], each["at"], each.get("place") or "")
+        for each in record.get("approvals") or ()
+    ]
+    return [point for point in points_in(record.get("points") or ()) if not any(each.is_of(point) for each in known)]
 
 
 def _said_by_people(record: Record, *, going: bool) -> Iterator[str]:
@@ -148,17 +158,21 @@ def _batch(batch: Mapping[str, Any]) -> Iterator[str]:
     hop = f"to {batch['target_version']}" if batch.get("target_version") else ""
     parts = [", ".join(batch["members"]), *(["template changed"] if outdated else []), *([hop] if hop else [])]
     parts += [f"image {each['before']} to {each['after']}" for each in batch.get("images") or ()]
-    parts += filter(None, (_took(each, outdated) for each in batch["took"]))
+    parts += filter(None, (_took(each, outdated, done=batch["state"] == "done") for each in batch["took"]))
     parts += [f"longest wait {wait['seconds']} s: {wait['message']}" for wait in batch["waited"][:1]]
     yield f"{batch['state']:<8} {', '.join(parts)}"
 
 
-def _took(took: Mapping[str, Any], outdated: Sequence[str]) -> str:
-    """The outcome of one member; empty if there is nothing to say."""
+def _took(took: Mapping[str, Any], outdated: Sequence[str], *, done: bool) -> str:
+    """The outcome of one member; empty if there is nothing to say.
+
+    The run that has taken a member down may have ended before it was back: a later one has found its batch `done`.
+    """
     seconds, action, name = took.get("total_seconds"), took.get("action"), took.get("name")
     if isinstance(seconds, (int, float)):
         return f"{float(round(seconds, 1))} s"
     if action == "kept":
         return f"{name} {'replaced' if name in outdated else 'upgraded'} by someone else"
     deleted = "deleted, " if action == "replaced" else ""
-    return f"{name} {deleted}NOT back" if action in ("replaced", "followed") else ""
+    back = "back after its run had ended" if done else "NOT back"
+    return f"{name} {deleted}{back}" if action in ("replaced", "followed") else ""

@@ -110,7 +110,8 @@ def batches_of(
     after = str(plan.get("image") or "")
     batches = tuple(_batch_of(each, earlier, plan["before"], after) for each in plan["batches"])
     going = {each for batch in batches for each in batch.led}
-    return _named_apart(_kept(earlier, going, plan), earlier, batches) + tuple(_with_tries(batches, earlier, updated))
+    kept = _kept(earlier, going, plan, updated)
+    return _named_apart(kept, earlier, batches) + tuple(_with_tries(batches, earlier, updated))
 
 
 def with_done(batches: Sequence[BatchRecord], run: str, done: Sequence[Mapping[str, Any]]) -> tuple[BatchRecord, ...]:
@@ -172,16 +173,18 @@ def _counts(batch: BatchRecord) -> bool:
 
 
 def _kept(
-    batches: Sequence[BatchRecord], going: set[tuple[str, str]], plan: Mapping[str, Any]
+    batches: Sequence[BatchRecord], going: set[tuple[str, str]], plan: Mapping[str, Any], updated: str
 ) -> tuple[BatchRecord, ...]:
-    """The earlier batches that are not planned again; those that a killed run left may be done.
+    """The earlier batches that are not planned again; those that a run left before they were done may be done.
 
     One is done if its members run the target version. One for an intermediate version is done as well, because it is
     planned again until that version is reached. If it never started, it was not needed.
     """
     there = {name for name, version in plan["before"].items() if version == plan["target_version"]}
     return tuple(
-        replace(each, state="done") if each.target_version or there.issuperset(each.members) else each
+        replace(each, state="done", ended=each.ended or (updated if each.begun else ""))
+        if each.target_version or there.issuperset(each.members)
+        else each
         for each in batches
         if going.isdisjoint(each.led) and (each.begun or not each.target_version)
     )
