@@ -19,7 +19,7 @@ from ...common.words import duration, enumerate_few
 from ..observe.copies import Shard, copy_sets
 from ..observe.disk import Disks
 from ..observe.explanation import Explanation
-from ..observe.index_replicas import EXPANDS_TO_NONE, NEVER, IndexReplicas, ReplicaLimits
+from ..observe.index_replicas import EXPANDS_TO_NONE, NEVER, ON_MEMBER, IndexReplicas, ReplicaLimits
 from ..observe.settings import allocates
 from ..observe.state import ClusterMember, ClusterState, ShardCopy
 from .drain import size_text
@@ -101,7 +101,7 @@ def representatives(look: RaisingLook) -> dict[ShardCopy, list[ShardCopy]]:
     for copy in look.copies():
         index = look.indices[copy.index]
         if copy.state == STARTED and not _own_cause(index):
-            own = copy.index if index.limited else ""
+            own = copy.index if index.on_member is not None else ""
             groups[copy.member, index.allocation, index.in_repository, own].append(copy)
     return {copies[0]: copies for copies in groups.values()}
 
@@ -125,6 +125,8 @@ def judge_raising(look: RaisingLook, allowed: Container[str] = ()) -> Raising:
         if not names:
             causes[cause].add(copy.index)
         open_to[copy] = names
+    for name, cause in _beyond_own_limit(look, open_to):
+        causes[cause].add(name)
     blocked = {name for names in causes.values() for name in names}
     packing = _ReplicaRoom(look, {copy: names for copy, names in open_to.items() if copy.index not in blocked})
     where = "below the low watermark" if look.disks.watermarks else "on the disk"
@@ -181,6 +183,24 @@ def _apart(look: RaisingLook, holder: ClusterMember, other: ClusterMember) -> bo
         if others is None or (several and own == others):
             return False
     return True
+
+
+def _beyond_own_limit(look: RaisingLook, open_to: Mapping[ShardCopy, Collection[str]]) -> Iterator[tuple[str, str]]:
+    """The indices whose own limit for a member leaves fewer places than they need, each with that cause.
+
+    The decider `shards_limit` looks at one shard, so each alone may have a place that another one takes.
+    """
+    there = Counter((copy.index, copy.relocating_to or copy.member) for copy in look.state.copies)
+    ids = {member.name: member.id for member in look.state.members.values()}
+    for index in look.indices.values():
+        needed = [names for copy, names in open_to.items() if copy.index == index.name]
+        if index.on_member is None or not needed:
+            continue
+        takers = {ids[name] for names in needed for name in names if name in ids}
+        places = sum(max(0, index.on_member - there[index.name, taker]) for taker in takers)
+        if 0 < places < len(needed):
+            said = f"its limit of {index.on_member} on a member (index.routing.allocation.{ON_MEMBER})"
+            yield index.name, f"{said} leaves {places} places for {len(needed)} replicas"
 
 
 class _ReplicaRoom:

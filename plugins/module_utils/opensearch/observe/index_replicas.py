@@ -42,6 +42,8 @@ FIELDS = (
     "store",
     "resize.source",
 )
+ON_MEMBER = "total_shards_per_node"
+"""The setting of an index, or of the cluster, for the most copies on a member; -1 is no limit."""
 MOST_SHARDS = 1000
 """The servers' own default of `cluster.max_shards_per_node`."""
 
@@ -62,8 +64,8 @@ class IndexReplicas:
     """Those of `BLOCKS` that it has."""
     in_repository: bool = False
     """Whether its shards only read from a snapshot, so that another copy takes no room on a disk."""
-    limited: bool = False
-    """Whether it limits the number of its shards on a member."""
+    on_member: int | None = None
+    """The most of its copies that one member may hold; None if it sets no limit."""
     source: str = ""
     """The UUID of the index of which it was made by a shrink, split or clone, whose settings it has got; empty if it
     was not (server source, IndexMetadata, INDEX_RESIZE_SOURCE_UUID)."""
@@ -104,7 +106,7 @@ def _replicas(name: str, index: Json) -> IndexReplicas:
         enable=optional_text(rules, "enable"),
         blocks=tuple(each for each in BLOCKS if str(blocks.get(each)).lower() == "true"),
         in_repository=kind == "remote_snapshot" or (kind == "snapshot" and partly),
-        limited="total_shards_per_node" in rules,
+        on_member=int(most) if (most := str(rules.get(ON_MEMBER, ""))).isdecimal() else None,
         source=optional_text(part(part(index, "resize", {}), "source", {}), "uuid") or "",
     )
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.replicas import (
     Raising,
@@ -120,6 +122,28 @@ def test_more_shards_than_the_cluster_takes_are_refused() -> None:
     few = ReplicaLimits(most_shards=1)
     refused = judge_raising(look({"a": 1, "b": 1}, {"m0": 9, "m1": 9}, limits=few))
     assert "2 more shards make 4, and cluster.max_shards_per_node allows 2" in causes(refused)
+
+
+@pytest.mark.parametrize(
+    ("most", "shards", "possible"), [("1", 2, True), ("1", 3, False), ("2", 4, True), ("-1", 9, True)]
+)
+def test_replicas_that_each_have_a_place_and_not_together_are_refused(most: str, shards: int, possible: bool) -> None:
+    """The decider of an index's own limit is asked for one shard at a time."""
+    rules = {"allocation": {"total_shards_per_node": most}}
+    settings = {"uuid": "u", "number_of_replicas": "0", "routing": rules}
+    seen = look({"a": 1}, {"m0": 9, "m1": 9, "m2": 9})
+    numbers = range(shards)
+    copies = tuple(ShardCopy("a", number, primary=True, state="STARTED", member="m0") for number in numbers)
+    asked = replace(
+        seen,
+        state=replace(seen.state, copies=copies),
+        indices={"a": replicas_of("a", {"settings": {"index": settings}})},
+        sizes={("a", number): 1 for number in numbers},
+        refusing={("a", number): {"m1": frozenset(), "m2": frozenset()} for number in numbers},
+    )
+    raising = judge_raising(asked)
+    assert raising.verdict.passed is possible
+    assert possible or "leaves 2 places for 3 replicas" in causes(raising)
 
 
 def test_what_is_not_known_is_waited_for() -> None:
