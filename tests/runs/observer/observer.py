@@ -46,7 +46,7 @@ class Observer(Watching[Sight]):
         """
         looking = self._looking_at(sandbox, cluster)
         super().__init__(sandbox, looking, Progress())
-        self._namespace, self._consents, self._batching = cluster.namespace, consents or Consents(), batching
+        self._namespace, self.consents, self._batching = cluster.namespace, consents or Consents(), batching
         self._saved, self._size = saved, size
         self._first = self._now
         self._documents = looking.documents()
@@ -153,7 +153,7 @@ class Observer(Watching[Sight]):
         between = self._lowered | made
         unknown = {name for key in between & before.shards.keys() for name in before.shards[key].started}
         self._hit |= unknown & taken.names
-        self._note("copies", rules.kept_copies(before, seen, taken, self._consents))
+        self._note("copies", rules.kept_copies(before, seen, taken, self.consents))
         self._note("twice", rules.not_done(before, taken))
         self._note("snapshot", rules.saved(before, self._saved) if self._saved else ())
         self._note("batch", rules.one_batch(before, taken, self._batching))
@@ -185,11 +185,11 @@ class Observer(Watching[Sight]):
         """Hold what has to be so at every time."""
         now = self._now
         self._remember()
-        lost, by_run = (any(rules.kept_majority(now, hit, self._consents)) for hit in ((), self._hit))
+        lost, by_run = (any(rules.kept_majority(now, hit, self.consents)) for hit in ((), self._hit))
         self._without_majority = (self._without_majority or lost) and not by_run
         without = now.members if self._without_majority else self._hit
-        self._keep("served", rules.served(now, self._holders, without, self._consents))
-        self._keep("quorum", rules.kept_majority(now, self._hit, self._consents))
+        self._keep("served", rules.served(now, self._holders, without, self.consents))
+        self._keep("quorum", rules.kept_majority(now, self._hit, self.consents))
         changes = (left.named_by_undo, left.replicas_named, left.sets_kept)
         self._keep("undo", tuple(said for each in changes for said in each(self._first, now)))
 

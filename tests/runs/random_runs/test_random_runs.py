@@ -14,7 +14,7 @@ from tests.runs.random_runs.longhorn.story import DESIGN, OUTSIDE, REPLACEMENT, 
 from tests.runs.random_runs.machines.events import KINDS as KINDS_OF_MACHINES
 from tests.runs.random_runs.opensearch.events import KINDS
 from tests.runs.random_runs.opensearch.host_events import KINDS_ON_HOSTS
-from tests.runs.random_runs.opensearch.story import COMBINED, IndexIn, OpenSearchStory
+from tests.runs.random_runs.opensearch.story import COMBINED, PATIENCE, IndexIn, OpenSearchStory
 from tests.runs.random_runs.openshift.events import KINDS as KINDS_OF_OPENSHIFT
 from tests.runs.random_runs.openshift.story import OpenShiftStory
 from tests.runs.random_runs.playing import Ending
@@ -140,6 +140,16 @@ def test_a_cluster_that_is_refused_also_without_its_events_is_no_fault() -> None
     options, removed = {"upgrade_raise_replicas": True}, Event(1, "record_removed", 85, 5.0)
     ending = without_fault(5205, members(1), removed, orders=(3, 0), on_hosts=True, options=options)
     assert "no majority" in ending.refused
+
+
+def test_a_replica_that_a_person_takes_away_too_late_for_another_one_is_accepted_in_the_end() -> None:
+    # Found by seed 6190: a member of the new version had the only copy of a shard, which no other one takes.
+    options = {"upgrade_raise_replicas": True, "upgrade_batching": "disjoint", "upgrade_allow_quorum_loss": True}
+    events = (Event(7, "node_dead", 89, 5.0), Event(44, "replicas_by_person", 51), Event(49, "never_ready", 6))
+    ending = without_fault(6190, members(3), *events, orders=(4, 0), options={**PATIENCE, **options})
+    assert any("is refused: orders cannot get a replica" in each for each in ending.told)
+    # It is not accepted where no person has taken it away.
+    assert without_fault(6190, members(1), orders=(4, 0), options={**PATIENCE, **options}).refused
 
 
 def test_of_two_managers_a_run_continues_with_the_one_that_was_left_stopped() -> None:

@@ -52,6 +52,8 @@ class HappeningToMembers(Happening):
     person: Person
     edited: dict[str, int] = field(default_factory=dict)
     """The indices whose number of replicas a person has set, each with the number that it had."""
+    bared: set[str] = field(default_factory=set)
+    """Those from which a person has taken every replica during the upgrade, also the one of the run."""
 
     @property
     def members(self) -> list[str]:
@@ -73,10 +75,15 @@ class HappeningToMembers(Happening):
         if self.edited:
             until("The members to be there", self.are_there, ANSWERED)
         for name, number in self.edited.items():
-            self.cluster.ask(f"/{name}/_settings", "PUT", {"index": {"number_of_replicas": number}})
+            self.set_replicas(name, number)
         self.edited.clear()
         self.cluster.ask(f"/{WITHOUT_REPLICAS}?ignore_unavailable=true", "DELETE")
         self.cluster.ask("/_cluster/settings", "PUT", {"persistent": dict.fromkeys(BY_PERSON)})
+
+    def set_replicas(self, name: str, number: int) -> None:
+        """Set the number of replicas of an index, as a person does."""
+        self.cluster.ask(f"/{name}/_settings", "PUT", {"index": {"number_of_replicas": number}})
+        self.bared |= set() if number else {name}
 
     def _is_answered(self) -> bool:
         """Whether a ready member answers; for a time after the last fault there may be none."""
@@ -209,7 +216,7 @@ def replicas_by_person(here: HappeningToMembers, event: Event) -> None:
     """A person, or the management of indices, sets the number of replicas of an index."""
     index = here.story.indices[event.subject % len(here.story.indices)]
     here.edited[index.name] = index.replicas
-    here.cluster.ask(f"/{index.name}/_settings", "PUT", {"index": {"number_of_replicas": event.subject % 3}})
+    here.set_replicas(index.name, event.subject % 3)
 
 
 def _controllers_away(here: HappeningToMembers, event: Event) -> None:

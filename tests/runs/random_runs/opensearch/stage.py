@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +15,7 @@ from tests.runs.observer.sight import Consents
 from tests.runs.random_runs.opensearch.events import HappeningToMembers
 from tests.runs.random_runs.opensearch.story import EXTRA, VOLUMES, OpenSearchStory
 from tests.runs.random_runs.person import Person
-from tests.runs.random_runs.playing import ByPlaybook
+from tests.runs.random_runs.playing import ByPlaybook, cause_of
 from tests.runs.random_runs.story import Event
 from tests.runs.shipped import bound
 from tests.runs.world import CalledCluster, World
@@ -23,6 +24,11 @@ from tests.scenarios.playbook import PLAYBOOK, Played, without_images
 
 SNAPSHOTS = "/snapshots"
 """The folder of the repository."""
+SINGLE = "upgrade_allow_single_copy"
+TOO_LATE = re.compile(
+    r"([\w, -]+) cannot get a replica for the time of the upgrade: no other member takes it \(node_version"
+)
+"""The refusal of a replica whose primary is on a member of the new version: no server of a lower one takes it."""
 
 
 class OpenSearchStage(ByPlaybook):
@@ -39,6 +45,8 @@ class OpenSearchStage(ByPlaybook):
         self._person = Person(self._cluster.variables(self.target), self.observer.left_over)
         self._person.watched_by(self.observer)
         self._happening = HappeningToMembers(here, self._cluster, story, self.observer.foreign, self._person)
+        self._accepted: set[str] = set()
+        """The indices whose replica a person has taken away too late for another one, and that may be away since."""
 
     def variables(self) -> dict[str, Any]:
         """See `Stage`."""
@@ -68,14 +76,22 @@ class OpenSearchStage(ByPlaybook):
         self._happening.mend()
 
     def read(self, ended: Played) -> bool:
-        """See `Stage`: the image that a sentence says is wrong is corrected."""
+        """See `Stage`: the image that a sentence says is wrong is corrected, and a replica taken away is accepted."""
+        if refused := TOO_LATE.search(cause_of(ended)):
+            self._accepted |= self._happening.bared & {each.strip() for each in refused[1].split(",")}
         if '"template_behind"' in ended.output:
             self._happening.correct_images(self.target)
         return self._person.read(ended)
 
     def mended(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Stage`: another manager of fields no longer counts."""
-        return {**given, "upgrade_allow_field_managers": ["argocd"]}
+        """See `Stage`: another manager of fields no longer counts.
+
+        An upgrade that keeps every shard has no end once a person has taken the replica of the run away, and members
+        of the new version have the only copy of a shard: the person accepts then that these indices are away.
+        """
+        consent = {SINGLE: sorted({*given.get(SINGLE, ()), *self._accepted})} if self._accepted else {}
+        self.observer.consents = Consents.of({**self._story.options, **consent})
+        return {**given, **consent, "upgrade_allow_field_managers": ["argocd"]}
 
     def is_done(self) -> bool:
         """See `Stage`."""
