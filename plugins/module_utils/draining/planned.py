@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ..common.verdict import Verdict, combine
@@ -30,14 +30,14 @@ def judge_drains(
     unmanaged: Collection[str] | None = None,
     spared: Collection[tuple[str, str]] = (),
     is_asked: IsAsked | None = None,
-    apart: Mapping[str, Sequence[Collection[str]]] | None = None,
 ) -> Verdict:
     """Whether these batches can be drained: budgets, forced drains, the clusters on them, and room on the others.
 
     `workers` are the batches whose pods move to other Kubernetes nodes. In the namespaces with the patterns `unmanaged`
     pods without a controller may be lost; None if something else than a run drains, which does not ask about them.
     Pods that are `spared`, by namespace and name, leave by other means. `is_asked` says which clusters a run asks; None
-    if that is not its task. Of the batches in `apart` one of these groups is away after the other, and of others all.
+    if that is not its task. The Kubernetes nodes of a batch that is not among `workers` are away one after the other,
+    but for those that are there together under another name.
 
     Raises:
         Refusal: an answer cannot be had for another cause than a missing right, or is not understood.
@@ -50,11 +50,23 @@ def judge_drains(
     forced = (judge_forced(seen.pods, drained, rungs), *_missing_to_force(client, seen.pods, drained, rungs))
     budgets = judge_budgets(seen.budgets, [pod for pod in seen.pods if not may_be_forced(pod, rungs)], drained)
     lost = judge_undrainable(seen.pods, drained, unmanaged) if unmanaged is not None else Verdict()
+    parts = [names for part, names in workers.items() if part not in batches]
+    apart = {
+        batch: away_apart(names, [each for each in parts if {*each} <= {*names}])
+        for batch, names in batches.items()
+        if batch not in workers
+    }
     longhorn = judge_manager_budgets(seen, batches, apart)
     residents = judge_residents(seen, batches, apart)
     unasked = judge_unasked(seen, drained, is_asked) if is_asked is not None else Verdict()
     rest = (longhorn, lost, residents, unasked, judge_room(seen, workers), Verdict(remarks))
     return combine((budgets, *forced, *rest))
+
+
+def away_apart(names: Collection[str], together: Collection[Collection[str]]) -> list[list[str]]:
+    """The Kubernetes nodes of a batch as they are away one after the other, but for those that go `together`."""
+    grouped = {name for group in together for name in group}
+    return [*([name] for name in names if name not in grouped), *map(list, together)]
 
 
 def _missing_to_force(

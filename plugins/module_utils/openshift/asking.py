@@ -8,10 +8,11 @@ from dataclasses import replace
 from ..common.errors import Conflict, Unreachable
 from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, combine
+from ..draining.planned import away_apart
 from ..kubernetes.client import connect
 from ..workloads import going_down
 from .act.changes import Acts
-from .judge.order import away_apart, with_control_plane
+from .judge.order import with_control_plane
 from .observe.look import Looking
 from .observe.looking_at_target import release_of
 from .open_pools import HeldAgain, is_control_plane

@@ -41,7 +41,7 @@ def planned(client: KubernetesClient) -> Verdict:
 
 
 class PausedChecks:
-    """The MachineHealthChecks while batches are taken and updated: each is paused, and paused again if it is found open.
+    """The MachineHealthChecks while batches are taken and updated: each is paused, and again if it is found open.
 
     Those that it may not pause the plan has named.
     """

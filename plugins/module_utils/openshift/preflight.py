@@ -13,14 +13,13 @@ from ..common.verdict import Verdict, combine, refused
 from ..common.words import enumerate_few
 from ..draining.judge.forced_drains import rungs_in
 from ..draining.observe.optional import asked
-from ..draining.planned import judge_drains
+from ..draining.planned import away_apart, judge_drains
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import missing_rights, of_lock_and_record
 from ..workloads.going_down import foreseen
 from ..workloads.workload import is_asked
 from . import health_checks
 from .file_integrity import file_integrities, judge_there
-from .judge.order import away_apart
 from .judge.removals import judge_removed
 from .judge.validation import is_next_minor, judge_target
 from .observe.acknowledgements import open_gates
@@ -96,7 +95,7 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         apart = {first: away_apart(batches[first], together)} if first else {}
         workers = {**{f"{first} ({enumerate_few(names)})": names for names in together}, **workers}
         rungs = rungs_in(params["allow_forced_drains"])
-        drains = judge_drains(client, batches, workers, rungs, is_asked=partial(is_asked, params), apart=apart)
+        drains = judge_drains(client, batches, workers, rungs, is_asked=partial(is_asked, params))
         return Outcome(combine((drains, foreseen(given, batches, apart).verdict)))
 
     for run in (rights, removals, workloads, *([_replacing] if planned.more["batches"] else [])):

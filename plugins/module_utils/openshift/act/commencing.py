@@ -59,7 +59,7 @@ def _not_retrieved(target: UpgradeTarget, acts: Acts, cause: str = "") -> Reason
             "channel_set_back",
             f"OpenShift does not retrieve the update to {target}: something else sets its channel to"
             f" {acts.channel_set_back} each time that this run sets it to {target.channel}.",
-            f"If that is GitOps, have it set {target.channel}, or leave spec.channel of the ClusterVersion alone for now.",
+            f"If that is GitOps, have it set {target.channel}, or leave spec.channel of the ClusterVersion alone.",
         )
     said = f"OpenShift has not retrieved the update to {target} in channel {target.channel} yet"
     remedy = "See the pod cluster-version-operator, and whether the cluster reaches its update service."

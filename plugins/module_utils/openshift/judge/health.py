@@ -26,8 +26,8 @@ def judge_version(seen: OpenShift) -> Iterator[Reason]:
     """
     # None begins while the ClusterVersion is not valid. The other check is one of the client alone.
     anyway = (
-        " If only an update corrects it, begin that by oc adm upgrade --to=VERSION --allow-upgrade-with-warnings, and run"
-        " the playbook at once: it pauses the pools of workers, and continues with that update."
+        " If only an update corrects it, begin that by oc adm upgrade --to=VERSION --allow-upgrade-with-warnings, and"
+        " run the playbook at once: it pauses the pools of workers, and continues with that update."
     )
     for name, said, way_out in (("Invalid", "is not valid", ""), ("Failing", "cannot be reconciled", anyway)):
         found = seen.version.condition(name)

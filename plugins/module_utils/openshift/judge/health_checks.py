@@ -40,8 +40,8 @@ def check_stays(name: str) -> Reason:
     return remark(
         "health_check_stays_paused",
         f"MachineHealthCheck {name} stays paused, since the upgrade is not done.",
-        "Run the playbook again to continue. The playbook settle releases the pools, and ends the pause if it is run once"
-        " they are updated.",
+        "Run the playbook again to continue. The playbook settle releases the pools, and ends the pause if it is run"
+        " once they are updated.",
     )
 
 

@@ -59,13 +59,6 @@ def with_control_plane(seen: OpenShift) -> list[list[str]]:
     return found
 
 
-def away_apart(names: Collection[str], together: Sequence[Collection[str]]) -> list[list[str]]:
-    """The Kubernetes nodes of a batch of the control plane as they are away one after the other: each by itself, but
-    for those of pools that go `together`."""
-    grouped = {name for group in together for name in group}
-    return [*([name] for name in names if name not in grouped), *map(list, together)]
-
-
 def _of_leg(seen: OpenShift, leg: Leg, most: str | None, coming: Mapping[str, int]) -> Iterator[Turn]:
     for pool in seen.worker_pools:
         if not is_held_by_person(pool):

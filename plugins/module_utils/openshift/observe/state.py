@@ -86,7 +86,7 @@ class ClusterVersion:
     wanted_more: tuple[str, ...] = ()
     """The other fields of the desired update, such as `force`, which stays after the update that it was set for."""
     unmanaged: tuple[str, ...] = ()
-    """The objects of the release that the cluster version operator leaves alone (`spec.overrides`), by kind and name."""
+    """The objects that the cluster version operator leaves alone (`spec.overrides`), by kind and name."""
 
     def condition(self, name: str) -> StatusCondition:
         """One condition; an unknown one if it is not there."""
