@@ -46,6 +46,7 @@ OF_TASKS = {
     "delay",
     "delegate_facts",
     "delegate_to",
+    "diff",
     "failed_when",
     "ignore_errors",
     "ignore_unreachable",

@@ -179,7 +179,9 @@ def test_an_interrupted_upgrade_goes_on_where_it_came_to() -> None:
     record = begun(killed, plan("a"), "day", "dev@laptop", "t3")
     assert record is not None
     assert states(record) == {"c": "done", "b": "done", "a": "pending"}, "b has come back after the run was killed"
-    assert next(each.ended for each in record.batches if each.name == "batch-02.b") == "t2", "its run was last seen then"
+    assert next(each.ended for each in record.batches if each.name == "batch-02.b") == "t2", (
+        "its run was last seen then"
+    )
     assert record.batches[0].took == ({"total_seconds": 30},)
     assert (record.run, record.started, record.updated) == ("day", "t0", "t3")
     assert [entry.message for entry in record.history][-1] == f"continues: to {NEW}, 1 member, plan p1"
