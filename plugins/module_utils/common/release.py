@@ -25,7 +25,7 @@ class Release:
     before: str = ""
     """The pre-release, such as rc.2; empty for a release."""
     build: str = field(default="", compare=False)
-    """The build, such as vmware.2 of 1.33.4+vmware.2; empty for none. Builds of a version have no order (section 10)."""
+    """The build, such as vmware.2 of 1.33.4+vmware.2; empty for none. Builds have no order (section 10)."""
 
     @classmethod
     def parse(cls, text: str) -> Release:
