@@ -111,12 +111,18 @@ def manager_missing(node: str, image: str) -> Reason:
 def not_accepted(node: str, volumes: list[str], instances: list[str]) -> Reason:
     """The refusal to replace an instance manager in which something runs."""
     what = f"volumes {enumerate_few(volumes)} are attached" if volumes else f"{enumerate_few(instances)} run"
+    # An outage of the node may leave instances (longhorn.io/docs, "Orphaned Instance Cleanup").
+    remedy = (
+        "Scale down the workloads until these volumes are detached"
+        if volumes
+        else "Wait until these have ended, or delete the object orphans.longhorn.io of one whose volume is gone"
+    )
     return refused(
         "replacement_not_accepted",
         f"The instance manager of node {node} would be replaced while {what} there, and it is not verified that I/O"
         " survives this on Longhorn 1.12.",
-        "Scale down the workloads until these volumes are detached: Longhorn then replaces the instance manager by"
-        f" itself. Or accept the step by its name with accept_unverified: [{REPLACEMENT}].",
+        f"{remedy}: Longhorn then replaces the instance manager by itself. Or accept the step by its name with"
+        f" accept_unverified: [{REPLACEMENT}].",
     )
 
 

@@ -240,6 +240,14 @@ def test_without_acceptance_by_name_nothing_attached_is_touched() -> None:
     assert reason.code == "replacement_not_accepted"
     assert "v1" in reason.message
     assert "accept_unverified: [instance_manager_replacement]" in reason.remedy
+    assert reason.remedy.startswith("Scale down the workloads until these volumes are detached: Longhorn then")
+
+
+def test_an_instance_without_a_volume_that_could_be_detached_has_its_own_remedy() -> None:
+    left = with_managers(world({}), "n1", manager("n1", OLD, instances=("v0-r-1",)), manager("n1", NEW, "stopped"))
+    (reason,) = step(left, WantedSwitch("n1", NEW)).verdict.reasons
+    assert (reason.code, "while v0-r-1 run there" in reason.message) == ("replacement_not_accepted", True)
+    assert reason.remedy.startswith("Wait until these have ended, or delete the object orphans.longhorn.io")
 
 
 def test_without_anything_attached_longhorn_swaps_the_manager_by_itself() -> None:
