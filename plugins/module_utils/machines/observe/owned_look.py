@@ -33,7 +33,8 @@ def owned_machine(item: dict[str, Any]) -> OwnedMachine:
             mark=notes.get(TASK_MARK, ""),
             skip=notes.get(SKIP_REMEDIATION),
             undo=carried_undo(item, is_mark),
-            conditions=conditions(status),
+            # In v1beta1 of the API some are only below `v1beta2`, such as ExternallyRemediated.
+            conditions={**conditions(part(status, "v1beta2", {})), **conditions(status)},
             updated_in_place=IN_PLACE in notes,
             cluster=within(item, "spec", lambda spec: text(spec, "clusterName", ""), {}),
             controller=next(iter(_controllers(metadata)), ("", "")),

@@ -17,6 +17,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.ma
     release_of,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.up_to_date import MachineProgress
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.owned_look import owned_machine
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.owned_machines import (
     MARK_PATH,
     SKIP_PATH,
@@ -72,6 +73,21 @@ def test_a_machine_that_is_to_be_replaced_is_named_with_the_cause() -> None:
     found = owned(conditions={"HealthCheckSucceeded": NO, "OwnerRemediated": NO})
     (reason,) = judge_markable(SEEN, {"w-0": found}, ["w-0"], OWN, ()).reasons
     assert reason.message.endswith("during work on it: It is * lost.")
+
+
+def test_conditions_that_v1beta1_of_the_api_keeps_apart_count() -> None:
+    """The remediation by another controller is in no other place (cluster-api, `api/v1beta1/machine_types.go`)."""
+    failed = {"status": "False", "reason": "UnhealthyNode", "message": "It is lost"}
+    status = {
+        "nodeRef": {"name": "w-0"},
+        "conditions": [{"type": "HealthCheckSucceeded", **failed}, {"type": "Ready", "status": "True"}],
+        "v1beta2": {
+            "conditions": [{"type": "ExternallyRemediated", **failed}, {"type": "Ready", "status": "False"}],
+        },
+    }
+    found = owned_machine({"metadata": {"namespace": "clusters", "name": "m-0", "uid": "u"}, "status": status})
+    assert [each.code for each in judge_markable(SEEN, {"w-0": found}, ["w-0"], OWN, ()).reasons] == REPLACED
+    assert found.conditions["Ready"].true
 
 
 FLAGS = [*product((True, False), repeat=4)]
