@@ -33,7 +33,7 @@ from .start.approvals import covered, judge_aborted, judge_hold, judge_reached, 
 from .start.early_look import EARLY, early_questions
 from .start.refused_plan import note_outcome, publish_raised
 from .start.request import REQUESTED, judge_due, requested_in
-from .start.schedule import SCHEDULE, judge_window, schedule_in, to_fix
+from .start.schedule import SCHEDULE, judge_held, judge_window, schedule_in, to_fix
 from .start.start import start_of, start_under_lock
 from .steps import STARTS
 
@@ -220,7 +220,7 @@ def _plan(task: Task, system: System) -> Outcome:
     confirmed, digest = task.params["confirmed"], str(order.more["digest"])
     same = judge_same(digest, confirmed) if confirmed else Verdict()
     reached = judge_reached(points_in(task.params["approvals"]), _in_all(planned.more))
-    window = judge_window(task.params, system.deed) if order.more["batches"] else Verdict()
+    window = _window_of(task, system, planned.more)
     verdict = combine((order.verdict, *(outcome.verdict for outcome in found), same, place, reached, window))
     plan = {**planned.more, **_around(task, order, system)}
     start = start_of(task, plan, records, verdict)
@@ -249,6 +249,14 @@ def _note_raised(task: Task, system: System, verdict: Verdict) -> None:
     if system.announce:
         with suppress(Refusal):
             system.announce(once, Outcome(Verdict()), verdict)
+
+
+def _window_of(task: Task, system: System, more: Mapping[str, Any]) -> Verdict:
+    """The remarks on a schedule that does not do what its options may seem to say."""
+    if not more["batches"]:
+        return Verdict()
+    held = judge_held(schedule_in(task.params), utc_now(), system.deed) if more["commenced"] else Verdict()
+    return combine((judge_window(task.params, system.deed), held))
 
 
 def _early_findings(task: Task, verdict: Verdict) -> list[dict[str, str]]:

@@ -146,6 +146,17 @@ def judge_window(given: Mapping[str, Any], deed: Deed = Deed.UPGRADE) -> Iterato
 
 
 @as_verdict
+def judge_held(schedule: Schedule | None, now: datetime, deed: Deed = Deed.UPGRADE) -> Iterator[Reason]:
+    """A remark if what has commenced is given a start time that is still to come, which does not hold it back."""
+    if schedule is not None and schedule.policy is not WindowEnd.PAUSE and now < schedule.at:
+        yield remark(
+            "start_without_effect",
+            f"A batch of the {deed.value} has started, so it continues at once, not at {timestamp_text(schedule.at)}.",
+            "To have it wait, give upgrade_window_policy=pause, or pause it with the playbook pause.",
+        )
+
+
+@as_verdict
 def judge_start(
     schedule: Schedule | None,
     now: datetime,

@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import upgrade_plan
+from ansible_collections.stateful.upgrade.plugins.module_utils.run import runs
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.schedule import (
     SCHEDULE,
     Schedule,
     WindowEnd,
     is_late,
+    judge_held,
     judge_patience,
     judge_start,
     judge_window,
@@ -48,6 +52,14 @@ def test_a_window_that_nothing_begins_is_a_remark(options: dict[str, Any], said:
     assert verdict.passed
     assert codes(verdict) == (["window_without_start"] if said else [])
     assert "".join(each.message for each in verdict.reasons).startswith(said)
+
+
+@pytest.mark.parametrize(("minutes", "policy", "said"), [(-5, "open", True), (-5, "pause", False), (5, "open", False)])
+def test_a_start_time_that_does_not_hold_back_what_has_commenced_is_a_remark(
+    minutes: float, policy: str, said: bool
+) -> None:
+    verdict = judge_held(Schedule(AT, timedelta(minutes=120), WindowEnd(policy)), at(minutes))
+    assert (verdict.passed, codes(verdict)) == (True, ["start_without_effect"] if said else [])
 
 
 def at(minutes: float) -> datetime:
@@ -157,3 +169,10 @@ def test_the_early_look_may_have_a_time() -> None:
     assert always is not None
     assert [timed.has_early_look(at(minutes)) for minutes in (-121, -120, 0)] == [False, True, True]
     assert always.has_early_look(at(-10_000))
+
+
+@pytest.mark.parametrize(("batches", "commenced", "found"), [([1], True, 1), ([1], False, 0), ([], True, 0)])
+def test_only_a_plan_that_continues_has_that_remark(batches: list[int], commenced: bool, found: int) -> None:
+    task = Task(given_options(at="2999-01-01T00:00:00Z"))
+    verdict = runs._window_of(task, upgrade_plan.SYSTEM, {"batches": batches, "commenced": commenced})
+    assert codes(verdict) == ["start_without_effect"] * found
