@@ -12,6 +12,8 @@ from tests.runs.random_runs.events import SECOND
 from tests.runs.random_runs.longhorn.events import KINDS as KINDS_OF_LONGHORN
 from tests.runs.random_runs.longhorn.story import DESIGN, OUTSIDE, REPLACEMENT, LonghornStory
 from tests.runs.random_runs.machines.events import KINDS as KINDS_OF_MACHINES
+from tests.runs.random_runs.machines.story import PATIENCE as PATIENCE_OF_MACHINES
+from tests.runs.random_runs.machines.story import MachinesStory
 from tests.runs.random_runs.opensearch.events import KINDS
 from tests.runs.random_runs.opensearch.host_events import KINDS_ON_HOSTS
 from tests.runs.random_runs.opensearch.story import COMBINED, PATIENCE, IndexIn, OpenSearchStory
@@ -156,6 +158,15 @@ def test_of_two_managers_a_run_continues_with_the_one_that_was_left_stopped() ->
     # Found by seed 5143: in check mode the gate of the other one, which voted alone by then, was refused.
     lost = Event(10, "host_unreachable", 65, 90.0)
     assert without_fault(5143, members(2), lost, orders=(2, 1), on_hosts=True).runs == 2
+
+
+def test_work_that_is_aborted_before_its_upgrader_has_seen_it_is_reported_as_aborted() -> None:
+    # Found by seed 6416: the upgrader was away for the whole time of the work, and said nothing of it after that.
+    events, options = (Event(47, "upgrader_away", 60),), PATIENCE_OF_MACHINES
+    story = MachinesStory(6416, "1.35.5", 3, 1, True, delegated=True, options=options, events=events)
+    ending = SYSTEMS["machines"].play(story)
+    assert not ending.faults, ending.text()
+    assert any("is being aborted" in each for each in ending.told)
 
 
 def test_a_request_that_is_made_again_after_its_upgrade_is_not_answered_yet() -> None:

@@ -30,9 +30,14 @@ class UpgraderInStory(Upgrader):
             self._clock.later(SOON, self.begin_all)
 
     def begin_all(self) -> None:
-        """See `Upgrader`."""
-        if not self.is_away:
-            super().begin_all()
+        """See `Upgrader`. Work that was aborted before it has seen it is begun no more, which it says."""
+        if self.is_away:
+            return
+        super().begin_all()
+        for item in self.resources.store.list(self.kind):
+            name, spec, seen = item["metadata"]["name"], item["spec"], item.get("status", {}).get("observedAttempt")
+            if spec["phase"] == "Abort" and seen != spec["attempt"]:
+                self.tell(name, phase="Aborted", observedAttempt=spec["attempt"])
 
     def come_back(self) -> None:
         """See again, and begin what was asked for in between."""
