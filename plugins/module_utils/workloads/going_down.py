@@ -173,8 +173,9 @@ def _foreseen(task: Task, workload: Workload, groups: Mapping[str, Groups]) -> I
             # Members may be elsewhere by then, and the gate asks again.
             yield remark(each.code, f"Batch {name} could not go now: {each.message}", each.remedy)
     there_are = {name: None for name, _names in members}
-    said = f"{len(going)} members are on the Kubernetes nodes of {len(there_are)} batches, and are asked before each."
-    yield remark("workload_asked", said)
+    number = len(there_are)
+    batches = f"{number} batches, and are asked before each" if number > 1 else "one batch, and are asked before it"
+    yield remark("workload_asked", f"{len(going)} members are on the Kubernetes nodes of {batches}.")
     for name in there_are:
         if len(groups[name]) > 1:
             yield _asked_once(name)
