@@ -20,7 +20,7 @@ from ...run.undo.undo import Path
 from ..judge.copies import at_rest
 from ..judge.reasons import engine_stays, stays_emptied
 from ..judge.recurring_jobs import jobs_return, to_let_go
-from ..judge.volumes import busy, is_sent_elsewhere, may_return
+from ..judge.volumes import is_sent_elsewhere, keeps_engine, may_return
 from ..observe.kinds import CRON_JOBS, NODES, SETTINGS, VOLUMES, path_of
 from ..observe.state import Longhorn, Volume
 from .changes import GONE, NOT_ADMITTED, OF_ENGINE, OF_RUN, TURNED_DOWN, At, is_known, judge_runs, turned_down
@@ -117,12 +117,12 @@ class Return:
             return self._put_back(VOLUMES, volume.name, OF_ENGINE)
         # One that someone has sent elsewhere is left where it is, so it need not be able to return.
         sent = is_sent_elsewhere(volume)
-        moves = bool(volume.home_mark) and volume.attached and not sent
-        if moves:
-            if not may_return(seen, volume):
-                return [engine_stays(volume, volume.home_mark)]
-            if found := list(busy(seen, volume)):
-                return found
+        ours = bool(volume.home_mark) and not sent
+        moves = ours and volume.attached
+        if moves and not may_return(seen, volume):
+            return [engine_stays(volume, volume.home_mark)]
+        if ours and (found := list(keeps_engine(seen, volume))):
+            return found
         # A node whose switch continues needs the extra replicas of its volumes.
         kept = any(volume in seen.volumes_on.get(node, ()) for node in self.keep)
         refused = self._put_back(VOLUMES, volume.name, OF_RUN if kept else frozenset())

@@ -43,6 +43,7 @@ from .volumes import (
     is_sent_elsewhere,
     is_whole,
     judge_copies,
+    keeps_engine,
     may_return,
     moved_from,
     not_whole,
@@ -310,9 +311,9 @@ def come_home(seen: Longhorn, node: str) -> SwitchStep | None:
     unsettled = [each for each in touched(seen, node) if runs and each.home == node and not at_rest(seen, each)]
     if not away and not unsettled:
         return _waits(SwitchStage.SWITCHING_BACK, *(engine_stays(each, node) for each in staying)) if staying else None
-    coming = [each for each in away if not each.attached or not tuple(busy(seen, each))]
+    coming = [each for each in away if not tuple(keeps_engine(seen, each))]
     places = enumerate_few([*(each.returns_to for each in away), *(each.home for each in unsettled)])
     said = f"Engines return to node {places}: {enumerate_few(each.name for each in (*away, *unsettled))}."
     back = tuple(Act("return_engine", each.name, node) for each in coming)
-    held = [reason for each in away if each not in coming for reason in busy(seen, each)]
+    held = [reason for each in away if each not in coming for reason in keeps_engine(seen, each)]
     return _waits(SwitchStage.SWITCHING_BACK, waiting("engines_return", said, about=node), *held, acts=back)

@@ -113,6 +113,22 @@ def busy(seen: Longhorn, volume: Volume) -> Iterator[Reason]:
         yield waiting("replica_rebuilds", said, about=volume.name)
 
 
+def keeps_engine(seen: Longhorn, volume: Volume) -> Iterator[Reason]:
+    """The waits during which a run's change of the node of an engine is not put back.
+
+    Longhorn only moves the engine of an attached volume. One that was placed for a volume that is not attached yet
+    is neither started nor stopped once it is wanted elsewhere, until the volume is detached
+    (`openVolumeDependentResources` in `controller/volume_controller.go`).
+    """
+    engine = seen.engine_of.get(volume.name)
+    if volume.attached:
+        yield from busy(seen, volume)
+    elif engine is not None and engine.node not in ("", volume.returns_to):
+        said = f"Volume {volume.name} is {volume.state or 'of unknown state'}, and its engine is on node {engine.node}."
+        remedy = "Wait until it is attached or detached. If this lasts, scale its workload down until it is detached."
+        yield waiting("volume_in_between", said, remedy, about=volume.name)
+
+
 def _progress(seen: Longhorn, volume: Volume) -> str:
     engine = seen.engine_of.get(volume.name)
     rebuilds = engine.rebuilds.values() if engine else ()

@@ -104,6 +104,20 @@ def test_an_engine_returns_to_where_its_workload_is_by_now(drive: type[Driver]) 
     assert longhorn.engine("vol-1")["spec"]["nodeID"] == "n2"
 
 
+def test_an_engine_that_is_placed_for_a_volume_not_attached_yet_returns_once_it_is(drive: type[Driver]) -> None:
+    driver = killed_at(drive(one_with_a_job()), lambda found: found["status"].get("currentEngineNodeID") == "n2")
+    longhorn = driver.longhorn
+    longhorn.detach("vol-1")
+    assert longhorn.until(lambda: longhorn.volume("vol-1")["status"]["state"] == "detached")
+    longhorn.attach("vol-1", "n1")
+    assert longhorn.until(lambda: longhorn.engine("vol-1")["spec"]["nodeID"] == "n2")
+    assert longhorn.volume("vol-1")["status"]["state"] == "attaching"
+    back = driver.switch(state="restored", wait_timeout=WAIT)
+    assert back.verdict.passed, back.verdict
+    assert (driver.leftovers(), longhorn.volume("vol-1")["status"]["state"]) == ([], "attached")
+    assert longhorn.engine("vol-1")["spec"]["nodeID"] == "n1"
+
+
 def test_a_node_that_is_gone_for_good_is_first_until_it_is_deleted_and_what_is_left_is_settled(
     drive: type[Driver],
 ) -> None:

@@ -74,6 +74,18 @@ TABLE: list[tuple[str, Callable[[], Longhorn], SwitchStage, list[str]]] = [
     ("the new one starts", lambda: swapped("starting"), SwitchStage.REPLACING, []),
     ("the new one runs", swapped, SwitchStage.SWITCHING_BACK, ["return_engine"]),
     (
+        "its volume is attached again, and the engine is placed already",
+        lambda: with_volume(swapped(), "v1", state="attaching"),
+        SwitchStage.SWITCHING_BACK,
+        [],
+    ),
+    (
+        "its volume is detached",
+        lambda: with_engine(with_volume(swapped(), "v1", state="detached", node=""), "v1", node=""),
+        SwitchStage.SWITCHING_BACK,
+        ["return_engine"],
+    ),
+    (
         "the engine is home, the replica not",
         lambda: with_volume(home(), "v1", robustness="degraded"),
         SwitchStage.REBUILDING,
