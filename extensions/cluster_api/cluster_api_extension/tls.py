@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,22 @@ class TlsProblem(Exception):
     """Certificates that cannot be used: one sentence that names the file."""
 
 
+class _Listening(ssl.SSLContext):
+    """The context of a listener (asyncio), each connection of which is made with the current one."""
+
+    current: ssl.SSLContext
+
+    def wrap_bio(self, *given: Any, **named: Any) -> ssl.SSLObject:
+        """One connection."""
+        return self.current.wrap_bio(*given, **named)
+
+
 class ServerTls:
     """The settings of TLS of the service.
 
     A context only ever gains authorities (`SSL_CTX_load_verify_locations`), so each renewal makes a new one: an
-    authority that was replaced is no longer trusted. No session is resumed, which would skip the caller's certificate.
+    authority that was replaced is no longer trusted. A session is resumed without a look at the caller's certificate.
+    There are no tickets, and the sessions that TLS 1.2 keeps on the server are those of one context, so end with it.
 
     Raises:
         OSError: a file cannot be read, from the constructor and from `renew`.
@@ -38,19 +50,15 @@ class ServerTls:
     def __init__(self, files: TlsFiles) -> None:
         self._files = files
         self._stamp = files.stamp()
-        self.context = self._current = _context_of(files)
-        self.context.sni_callback = self._with_current
-
-    def _with_current(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
-        """Called at each hello of a caller, also at one without a name."""
-        connection.context = self._current
+        self.context = _Listening(ssl.PROTOCOL_TLS_SERVER)
+        self.context.current = _context_of(files)
 
     def renew(self) -> bool:
         """Takes the files again if they have changed; new connections see them. Says whether they have."""
         stamp = self._files.stamp()
         if stamp == self._stamp:
             return False
-        self._current = _context_of(self._files)
+        self.context.current = _context_of(self._files)
         self._stamp = stamp
         return True
 

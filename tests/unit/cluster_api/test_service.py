@@ -300,7 +300,6 @@ def test_an_authority_that_was_replaced_is_no_longer_trusted(version: ssl.TLSVer
             context.maximum_version = version
 
         async def asked_with(context: ssl.SSLContext) -> bool:
-            # With the same context as before, a session would be resumed if the server allowed it.
             async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session:
                 try:
                     await Caller(caller.url, session, caller.tls).ask("canupdatemachine")
