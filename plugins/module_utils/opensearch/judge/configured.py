@@ -73,7 +73,7 @@ def judge_configured(
 def judge_search_role(state: ClusterState, target: Version) -> Iterator[Reason]:
     """Whether no member has the role `search` with a meaning that the target version does not give it."""
     with_role = [each for each in state.members.values() if SEARCH in each.roles and each.version < WARM_SINCE]
-    if target < WARM_SINCE or not with_role:
+    if target.elasticsearch or target < WARM_SINCE or not with_role:
         return
     combined = [each.name for each in with_role if len(each.roles) > 1]
     snapshots = [index.name for index in state.indices.values() if index.of_snapshot]

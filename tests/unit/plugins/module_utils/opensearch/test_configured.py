@@ -148,6 +148,10 @@ def test_members_that_hold_searchable_snapshots_need_another_role_from_3_0_on() 
     assert not judged(Configured(), roles=roles, parts=FROZEN, target=Version.parse("2.19.7"))
     assert not judged(Configured(), roles=roles, parts=FROZEN, versions={"b": "3.6.0", "c": "3.6.0"})
     assert not judged(Configured(), parts=FROZEN)
+    # Elasticsearch 9 is counted as 3.
+    elastic = {name: "8.19.1" for name in "abc"}
+    of_elastic = judged(Configured(), roles=roles, parts=FROZEN, versions=elastic, target=Version.parse("9.1.0"))
+    assert "search_role_changed" not in of_elastic
 
 
 def test_a_member_with_the_role_search_and_others_would_not_start_on_3_0() -> None:
