@@ -192,15 +192,18 @@ def _beyond_own_limit(look: RaisingLook, open_to: Mapping[ShardCopy, Collection[
     """
     there = Counter((copy.index, copy.relocating_to or copy.member) for copy in look.state.copies)
     ids = {member.name: member.id for member in look.state.members.values()}
-    for index in look.indices.values():
-        needed = [names for copy, names in open_to.items() if copy.index == index.name]
-        if index.on_member is None or not needed:
+    by_index: dict[str, list[Collection[str]]] = defaultdict(list)
+    for copy, names in open_to.items():
+        by_index[copy.index].append(names)
+    for name, needed in by_index.items():
+        most = look.indices[name].on_member
+        if most is None:
             continue
-        takers = {ids[name] for names in needed for name in names if name in ids}
-        places = sum(max(0, index.on_member - there[index.name, taker]) for taker in takers)
+        takers = {ids[taker] for names in needed for taker in names if taker in ids}
+        places = sum(max(0, most - there[name, taker]) for taker in takers)
         if 0 < places < len(needed):
-            said = f"its limit of {index.on_member} on a member (index.routing.allocation.{ON_MEMBER})"
-            yield index.name, f"{said} leaves {places} places for {len(needed)} replicas"
+            said = f"its limit of {most} on a member (index.routing.allocation.{ON_MEMBER})"
+            yield name, f"{said} leaves {places} places for {len(needed)} replicas"
 
 
 class _ReplicaRoom:

@@ -146,6 +146,23 @@ def test_replicas_that_each_have_a_place_and_not_together_are_refused(most: str,
     assert possible or "leaves 2 places for 3 replicas" in causes(raising)
 
 
+class Compared(str):
+    """The name of an index that counts how often it is compared."""
+
+    __hash__ = str.__hash__
+    times = 0
+
+    def __eq__(self, other: object) -> bool:
+        Compared.times += 1
+        return str.__eq__(self, other)
+
+
+def test_no_index_is_compared_with_all_others() -> None:
+    raising = judge_raising(look({Compared(f"i{number}"): 1 for number in range(100)}, {"m0": GIB, "m1": GIB}))
+    assert len(raising.indices) == 100
+    assert Compared.times < 100 * 30
+
+
 def test_what_is_not_known_is_waited_for() -> None:
     known = look({"a": 1}, {"m0": 9, "m1": 9})
     for unknown in (
