@@ -149,7 +149,7 @@ def test_members_that_hold_searchable_snapshots_need_another_role_from_3_0_on() 
     assert not judged(Configured(), roles=roles, parts=FROZEN, versions={"b": "3.6.0", "c": "3.6.0"})
     assert not judged(Configured(), parts=FROZEN)
     # Elasticsearch 9 is counted as 3.
-    elastic = {name: "8.19.1" for name in "abc"}
+    elastic = dict.fromkeys("abc", "8.19.1")
     of_elastic = judged(Configured(), roles=roles, parts=FROZEN, versions=elastic, target=Version.parse("9.1.0"))
     assert "search_role_changed" not in of_elastic
 
