@@ -24,6 +24,8 @@ class Choosing:
     def __init__(self, api: KubernetesApi, store: Store, choice: Choice, now: Callable[[], datetime]) -> None:
         self._api, self._store, self._choice, self._now = api, store, choice, now
         self._said: dict[str, str] = {}
+        self.unanswered: dict[str, Unanswered] = {}
+        """Those that the last look had no answer for, by their UIDs."""
 
     async def look(self) -> dict[str, Turn]:
         """The UpgradeTasks that may be carried out, by their UIDs; those of people get a task if they have none.
@@ -35,7 +37,7 @@ class Choosing:
         """
         listed = await self._store.upgrade_tasks.listed(self._choice.namespace)
         turns, left = dict[str, Turn](), dict[str, str]()
-        unanswered: Unanswered | None = None
+        self.unanswered = {}
         for task in listed:
             if is_over(task):
                 continue
@@ -45,7 +47,7 @@ class Choosing:
             except Unanswered as error:
                 if turn_of(task).begun:
                     raise
-                cause, unanswered = str(error), error
+                cause, self.unanswered[uid] = str(error), error
             if cause:
                 left[uid] = cause
                 if self._said.get(uid) != cause:
@@ -53,8 +55,8 @@ class Choosing:
             else:
                 turns[uid] = turn_of(task)
         self._said = left
-        if unanswered and not turns:
-            raise unanswered
+        if self.unanswered and not turns:
+            raise next(iter(self.unanswered.values()))
         return turns
 
     async def _left(self, task: Json, listed: Sequence[Json]) -> str:

@@ -50,6 +50,10 @@ class Claims:
             except NotUnderstood:
                 continue
             found[task.wanted.uid] = (task, item)
+            unanswered = self._choosing.unanswered.get(task.wanted.uid)
+            if unanswered and task.attempts and not task.abort and self._now() < task.deadline:
+                # It was begun, which its UpgradeTask may not say: none of its cluster may go before it.
+                raise unanswered
         alive = {uid: await self._held(task.wanted) for uid, (task, _item) in found.items() if task.state in BUSY}
         tasks, now = [task for task, _item in found.values()], self._now()
         free = claimable(tasks, alive, now, self._claimant.side_by_side)
