@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.release import Release
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.order import turns
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.reading import tag_of
 
-from tests.unit.plugins.module_utils.machines.seen import cluster, components, machine
+from tests.unit.plugins.module_utils.machines.seen import CONTROL_PLANE, GROUPS, WORKERS, cluster, components, machine
 
 FIRST, SECOND = "1.33.4+vmware.1", "1.33.4+vmware.2"
 
@@ -29,3 +30,12 @@ def test_a_machine_is_done_on_the_build_that_is_wanted_and_on_no_other() -> None
     seen = cluster(machine("cp-1", control_plane=True, kubelet=SECOND), parts=components("cp-1", tag))
     assert seen.is_done("cp-1", str(Release.parse(SECOND)))
     assert not seen.is_done("cp-1", str(Release.parse(FIRST)))
+
+
+def test_machines_on_another_build_of_the_version_are_in_the_plan() -> None:
+    parts = [part for name in CONTROL_PLANE for part in components(name, FIRST)]
+    machines = (machine(name, kubelet=FIRST) for name in (*CONTROL_PLANE, *WORKERS))
+    seen = cluster(*machines, parts=parts, configured=FIRST)
+    planned = [name for turn in turns(seen, GROUPS, (Release.parse(SECOND),), {}) for name in turn.members]
+    assert sorted(planned) == sorted((*CONTROL_PLANE, *WORKERS))
+    assert turns(seen, GROUPS, (Release.parse(FIRST),), {}) == []
