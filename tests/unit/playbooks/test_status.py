@@ -142,6 +142,13 @@ def test_status_names_the_cause_of_a_stop_in_the_first_line_and_in_the_history_a
     ]
 
 
+def test_status_keeps_what_a_condition_says_in_addition_to_the_cause_of_a_stop() -> None:
+    said = "The lamps are off. Switch them on, then run the step alone."
+    condition = {"type": "lamps", "reason": "in_progress", "last_probe_time": "t1", "message": said}
+    lines = lines_of({"reason": "The lamps are off.", "conditions": [condition]}, free=False)
+    assert f"  step lamps: in progress, t1: {said}" in lines
+
+
 def test_status_shows_accepted_risks_and_skipped_checks_with_who_said_so() -> None:
     risk = {"said": "check disk skipped", "by": "ops@bastion", "at": "t1", "run": "night"}
     assert "  check disk skipped, by ops@bastion, t1" in lines_of({"risks": [risk]}, free=False)

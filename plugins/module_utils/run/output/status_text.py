@@ -129,9 +129,10 @@ def _of_start(record: Record) -> Iterator[str]:
 
 def _without(message: str, reason: str) -> str:
     """The message of a condition without the reason of the upgrade, which its first line has."""
-    # A long message is cut off.
-    same = reason[:SAME]
-    return message.partition(same)[0].rstrip(". ") if same and same in message else message
+    before, same, rest = message.partition(reason[:SAME] or "\n")
+    # A long message is cut off, and one that says more than the reason stays whole.
+    repeats = bool(same) and reason.startswith(f"{same}{rest}".removesuffix("…"))
+    return before.rstrip(". ") if repeats else message
 
 
 def _condition(condition: Mapping[str, Any]) -> str:
