@@ -92,7 +92,9 @@ class InventoryModule(BaseInventoryPlugin, Constructable):  # type: ignore[misc]
         unknown = [name for name in self._read_config_data(path) if name not in self.option_definitions]
         if unknown:
             # Ansible itself ignores them, and the inventory would silently be another one.
-            meant = [f"{name} is not an option: {which_is_meant(name, self.option_definitions)}" for name in unknown]
+            meant = [
+                f"{name} is not an option: {which_is_meant(str(name), self.option_definitions)}" for name in unknown
+            ]
             raise AnsibleParserError(f"{path}: {' '.join(meant)}")
         given = {name: self.get_option(name) for name in CONTRACT.argument_spec}
         checked = check_arguments(CONTRACT, self.NAME, {name: value for name, value in given.items() if value})

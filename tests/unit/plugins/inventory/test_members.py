@@ -37,9 +37,10 @@ def test_a_text_of_the_cluster_is_no_template(monkeypatch: pytest.MonkeyPatch) -
 def test_a_misspelt_option_is_refused_before_the_cluster_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     plugin = InventoryModule()
     plugin._defs = {name: {} for name in ("plugin", "namespace", "keyed_groups")}
-    given = {"plugin": plugin.NAME, "namespce": "search", "keyed_groups": [], "_pools": "data"}
+    given = {"plugin": plugin.NAME, "namespce": "search", "keyed_groups": [], "_pools": "data", 8: ""}
     monkeypatch.setattr(plugin, "_read_config_data", lambda _path: given)
     with pytest.raises(AnsibleParserError) as refused:
         plugin.parse(InventoryData(), None, "members.yml")
     assert "members.yml: namespce is not an option: did you mean namespace?" in str(refused.value)
     assert "_pools is not an option: there are keyed_groups, namespace, plugin." in str(refused.value)
+    assert "8 is not an option: there are" in str(refused.value)
