@@ -133,8 +133,10 @@ class KubeadmCluster:
         return self.machines[name].kubelet == target and self.is_controlled_by(name, target)
 
     def is_past(self, name: str, version: Release) -> bool:
-        """Whether all parts of a machine have a version, or a later one. One that cannot be read has not, nor has another
-        build of the version, since builds have no order."""
+        """Whether all parts of a machine have a version, or a later one. One that cannot be read has not.
+
+        Another build of the version is neither, since builds have no order.
+        """
         parts = (self.machines[name].kubelet, *(each.version for each in self._controlling(name)))
         found = [release_in(each) for each in parts]
         return all(each is not None and (version < each or str(each) == str(version)) for each in found)
