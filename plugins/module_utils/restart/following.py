@@ -37,6 +37,7 @@ from .judge.phases import (
 from .judge.pods_to_restart import judge_resting
 from .look import RestartBatch, RestartLooks
 from .observe.state import SHOWN
+from .ownership import is_of_user
 from .process_control import ProcessControl
 
 STAGES = {"process_stopping": "stopping", "process_starting": "starting", "pod_starting": "starting"}
@@ -44,6 +45,10 @@ STAGES = {"process_stopping": "stopping", "process_starting": "starting", "pod_s
 
 ASK_AGAIN = 30.0
 """Seconds after which a process that has not ended is asked again."""
+
+RECOVERY = 60.0
+"""Seconds for which a cluster may refuse the user once all processes run. Elasticsearch knows no user of its own index
+before it has a manager and has recovered its state (401)."""
 
 
 @dataclass
@@ -80,7 +85,9 @@ class Restarting:
     _silence: str = ""
     """Why no server has answered the last look; empty if one has, or none was asked."""
     _refused: Refusal | None = None
-    """The refusal by a server at the last look that time does not end."""
+    """The refusal by a server at the last look that is no outage."""
+    _refused_since: float | None = None
+    """The time since which it is refused although all processes run; None if it is not."""
 
     def begin(self, pod: Pod, mark: Marked, member: str, process: Process) -> None:
         """Note that this process of a pod is to be stopped. The next looks stop it.
@@ -120,11 +127,20 @@ class Restarting:
             others = [(batch.marks[n], found[n]) for n in there if n != name and not _rests(batch.marks[n], found[n])]
             verdicts.append(self._step(batch, mark, pod, found[name], others))
         up = (there[name][0].rests or (each.running and each.has_configuration) for name, each in found.items())
-        if self._refused is not None and all(up):
-            raise self._refused
+        self._judge_refused(all_up=all(up))
         ended = {name for name, trail in self.follower.trails.items() if ReplacementStage.JOINED in trail.reached}
         marks = {name: replace(mark, phase=None) if name in ended else mark for name, mark in batch.marks.items()}
         return View(replace(batch, marks=marks), combine(verdicts))
+
+    def _judge_refused(self, *, all_up: bool) -> None:
+        """Raise the refusal of the last look once all processes run. One of the user may pass for a time."""
+        if self._refused is None or not all_up:
+            self._refused_since = None
+            return
+        now = self.task.clock.now()
+        self._refused_since = now if self._refused_since is None else self._refused_since
+        if now - self._refused_since >= RECOVERY or not is_of_user(self._refused):
+            raise self._refused
 
     def _without_mark(self, batch: RestartBatch) -> Iterator[Reason]:
         """The reasons to wait for pods that were made again on the way, or whose mark someone has removed."""

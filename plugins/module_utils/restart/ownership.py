@@ -113,10 +113,15 @@ def _state(search: OpenSearchClient, *, needed: bool) -> ClusterState | None:
     try:
         state = observe(search)
     except Refusal as error:
-        if needed and {each.code for each in error.verdict.reasons} & REFUSING:
+        if needed and is_of_user(error):
             raise Refusal(*error.verdict.reasons, _unseen()) from error
         return None
     return state if state.elected is not None else None
+
+
+def is_of_user(error: Refusal) -> bool:
+    """Whether a process that is up refuses the user."""
+    return bool({each.code for each in error.verdict.reasons} & REFUSING)
 
 
 def _unseen() -> Reason:

@@ -37,9 +37,12 @@ class OfAgents(Servers):
     """Whether processes that were started again answer."""
     refuses: str = ""
     """The code of the refusal with which each process answers; empty if they serve the user."""
+    refusals: int = -1
+    """The number of such answers, after which they serve the user; -1 for all."""
 
     def _served(self, method: str, path: str, body: Any = None) -> Json:
-        if self.refuses:
+        if self.refuses and self.refusals:
+            self.refusals -= 1
             raise refusal(self.refuses, "It does not accept the connection.", "Correct it.")
         if not any(agent.running for agent in self.agents.values()):
             raise Unreachable.because("opensearch_unreachable", "No member answers.", "Wait.")
@@ -196,7 +199,8 @@ def test_a_cluster_that_refuses_the_user_is_not_taken_for_a_silent_one(there: Ag
     assert (codes(result), (there.phases(), there.started)) == ([refused_by, "restart_owner_unknown"], before)
     # The user may know better. Once all run, the connection has to serve.
     there.servers = replace(cast(OfAgents, own), refuses=refused_by)
-    assert codes(there.restart(state="resumed", pools=["data"], expected=[])) == [refused_by]
+    result = there.restart(state="resumed", pools=["data"], expected=[], wait_timeout=120)
+    assert codes(result) == [refused_by]
     assert sorted(there.started) == SECOND
 
 
@@ -216,7 +220,17 @@ def test_a_member_that_refuses_the_connection_keeps_no_other_one_stopped(there: 
         restarted(there)
     assert there.started == ["data-0/2"]
     there.kill_at, there.servers = None, replace(cast(OfAgents, there.servers), refuses="opensearch_credentials")
-    assert codes(restarted(there)) == ["opensearch_credentials"]
+    assert codes(restarted(there, wait_timeout=120)) == ["opensearch_credentials"]
+    assert sorted(there.started) == SECOND
+
+
+def test_users_that_no_one_knows_before_there_is_a_manager_end_no_restart(there: AgentWorld) -> None:
+    there.kill_at = 19
+    with pytest.raises(Killed):
+        restarted(there)
+    later = replace(cast(OfAgents, there.servers), refuses="opensearch_credentials", refusals=8)
+    there.kill_at, there.servers = None, later
+    assert (codes(restarted(there)), later.refusals, there.phases()) == ([], 0, {})
     assert sorted(there.started) == SECOND
 
 
