@@ -15,6 +15,7 @@ from tests.sandbox.openshift.asking import history
 from tests.sandbox.openshift.kinds import (
     HEALTH_CHECKS,
     MACHINE_API,
+    POOLS,
     STATE,
     VERSION,
     VERSIONS,
@@ -176,6 +177,45 @@ def test_one_whose_pause_something_else_ends_during_a_batch_is_paused_again_and_
     assert "MachineHealthCheck workers was not paused for a part of the upgrade" in ended.output
     assert "such as GitOps, have that leave the annotation cluster.x-k8s.io/paused alone for now" in ended.output
     assert cluster.checks() == cluster.before
+    cluster.is_upgraded()
+
+
+def test_one_that_changes_all_the_time_keeps_no_pool_open(here: World) -> None:
+    """Something else ends both pauses while a batch is updated, and each pause of the MachineHealthCheck conflicts."""
+    cluster, times = Checked(here), list[float]()
+    resources, faults, clock = cluster.openshift.resources, cluster.openshift.faults, cluster.openshift.clock
+
+    def is_at_work(item: Json) -> bool:
+        return item["metadata"]["name"] == "worker-0" and annotations_of(item)[STATE] == WORKING
+
+    def sync() -> None:
+        times.append(clock.now())
+        cluster.unpause()
+        faults.person_unpauses("worker")
+
+    def is_held(item: Json) -> bool:
+        if len(times) == 1 and item["metadata"]["name"] == "worker" and item["spec"].get("paused"):
+            times.append(clock.now())
+        return False
+
+    def touch(item: Json) -> None:
+        notes = item["metadata"]["annotations"]
+        notes["touched"] = f"{notes.get('touched', '')}."
+
+    def meet(request: Request) -> None:
+        if len(times) == 1 and request.method == "GET" and request.path == HEALTH_CHECKS.path(MACHINE_API, "workers"):
+            resources.change(HEALTH_CHECKS, MACHINE_API, "workers", touch, Writing("argocd"))
+
+    faults.when(NODES, is_at_work, lambda: clock.later(30.0, sync))
+    faults.when(POOLS, is_held, lambda: None)
+    here.calling.after = meet
+    ended = cluster.upgrade()
+    here.calling.after = lambda _request: None
+    assert ended.code == 0, ended.output
+    ended_at, held_at = times
+    assert held_at - ended_at <= 10
+    assert "MachineConfigPool worker was open, so that the machine config operator takes further" in ended.output
+    assert "MachineHealthCheck workers was not paused for a part of the upgrade" in ended.output
     cluster.is_upgraded()
 
 

@@ -245,9 +245,10 @@ def _follow(task: Task) -> Outcome:
         return lateness.judge(updated if updated.passed else combine((_unchanged(task, seen), updated)))
 
     def step(seen: OpenShift, acts: Acts) -> None:
-        checks.pause()
         held.hold(seen, acts)
         drains.look(seen, _with_spare(seen, names, target))
+        # The last act: one that changes all the time, so that this conflicts, keeps no pool open.
+        checks.pause()
 
     seen, verdict = _look_and_act(task, step, judged, lambda seen: _left(seen, names, target))
     took = round(task.clock.now() - began, 1)
