@@ -175,7 +175,9 @@ def _foreseen(task: Task, workload: Workload, groups: Mapping[str, Groups]) -> I
     there_are = {name: None for name, _names in members}
     number = len(there_are)
     batches = f"{number} batches, and are asked before each" if number > 1 else "one batch, and are asked before it"
-    yield remark("workload_asked", f"{len(going)} members are on the Kubernetes nodes of {batches}.")
+    said = f"{len(going)} members are on the Kubernetes nodes of {batches}."
+    none = "No member is on a Kubernetes node of a batch, so none is asked."
+    yield remark("workload_asked", said if number else none)
     for name in there_are:
         if len(groups[name]) > 1:
             yield _asked_once(name)
