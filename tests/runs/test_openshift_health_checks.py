@@ -63,6 +63,16 @@ class Checked(CalledOpenShift):
 
         self.openshift.resources.change(HEALTH_CHECKS, MACHINE_API, "workers", change, Writing("argocd"))
 
+    def allow(self, verb: str, *, allowed: bool) -> None:
+        """Give a right to MachineHealthChecks, or take it away."""
+
+        def change(item: Json) -> None:
+            for rule in item["rules"]:
+                if "machinehealthchecks" in rule["resources"]:
+                    rule["verbs"] = [each for each in rule["verbs"] if each != verb] + ([verb] if allowed else [])
+
+        self.openshift.resources.change(CLUSTER_ROLES, "", "stateful-upgrade-openshift", change, Writing("admin"))
+
 
 def test_the_plan_names_those_that_the_run_pauses(here: World) -> None:
     cluster = Checked(here)
@@ -180,6 +190,43 @@ def test_one_whose_pause_something_else_ends_during_a_batch_is_paused_again_and_
     cluster.is_upgraded()
 
 
+def test_a_right_that_an_api_server_denies_once_is_asked_for_again(here: World) -> None:
+    """One that has just started denies what it allows later, and those of the control plane restart."""
+    cluster, times, asked = Checked(here), list[float](), list[str]()
+    faults, clock = cluster.openshift.faults, cluster.openshift.clock
+
+    def is_at_work(item: Json) -> bool:
+        return item["metadata"]["name"] == "master-0" and annotations_of(item)[STATE] == WORKING
+
+    def sync() -> None:
+        times.append(clock.now())
+        cluster.unpause()
+        cluster.allow("patch", allowed=False)
+
+    def allow(request: Request) -> None:
+        if len(times) == 1 and request.path.endswith("/selfsubjectaccessreviews"):
+            asked.append(request.path)
+        # The first of the two rights is there.
+        if len(times) == 1 and len(asked) == 2:
+            times.append(clock.now())
+            cluster.allow("patch", allowed=True)
+
+    def is_held(_item: Json) -> bool:
+        if len(times) == 2 and cluster.held():
+            times.append(clock.now())
+        return False
+
+    faults.when(NODES, is_at_work, lambda: clock.later(30.0, sync))
+    faults.when(HEALTH_CHECKS, is_held, lambda: None)
+    here.calling.after = allow
+    ended = cluster.upgrade()
+    here.calling.after = lambda _request: None
+    assert ended.code == 0, ended.output
+    _ended_at, denied_at, held_at = times
+    assert held_at - denied_at <= 20
+    cluster.is_upgraded()
+
+
 def test_one_that_changes_all_the_time_keeps_no_pool_open(here: World) -> None:
     """Something else ends both pauses while a batch is updated, and each pause of the MachineHealthCheck conflicts."""
     cluster, times = Checked(here), list[float]()
@@ -282,13 +329,7 @@ def test_a_run_that_fails_names_those_that_stay_paused(here: World) -> None:
 @pytest.mark.parametrize("verb", ["get", "patch"])
 def test_a_user_without_the_right_upgrades_and_the_plan_says_what_to_do(here: World, verb: str) -> None:
     cluster = Checked(here)
-
-    def change(item: Json) -> None:
-        for rule in item["rules"]:
-            if "machinehealthchecks" in rule["resources"]:
-                rule["verbs"].remove(verb)
-
-    cluster.openshift.resources.change(CLUSTER_ROLES, "", "stateful-upgrade-openshift", change, Writing("admin"))
+    cluster.allow(verb, allowed=False)
     said = planned(cluster).output
     assert "and this user has no right to pause it." in said
     assert "annotate machinehealthcheck workers cluster.x-k8s.io/paused=" in said

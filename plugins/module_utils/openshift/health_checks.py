@@ -49,19 +49,19 @@ class PausedChecks:
     def __init__(self, task: Task) -> None:
         self._task, self._client = task, connect(task.params["kubernetes"])
         self._acts, self._remarks = Acts(task, self._client), dict[str, Reason]()
-        self._may_pause: bool | None = None
+        self._may_pause = False
 
     def pause_first(self) -> None:
         """Pause each of them, before a batch is taken. It names only those whose pause something else has ended."""
         self._task.ask(partial(self.pause, first=True))
 
     def pause(self, *, first: bool = False) -> None:
-        """Pause those that are not paused, and note them, since a Kubernetes node may have restarted until now."""
-        if self._may_pause is False:
-            return
+        """Pause those that are not paused, and note them, since a Kubernetes node may have restarted until now.
+
+        A right that is missing is asked for again: an API server that has just started denies what it allows later.
+        """
         open_ones = [each for each in _those_that_act(self._client)[0] if not each.is_paused]
-        if open_ones and self._may_pause is None:
-            self._may_pause = _may_pause(self._client)
+        self._may_pause = self._may_pause or (bool(open_ones) and _may_pause(self._client))
         for each in open_ones if self._may_pause else ():
             _unless_changed(partial(self._acts.pause_check, each.name))
             if each.carries_undo or not first:
