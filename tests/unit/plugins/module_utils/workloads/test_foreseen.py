@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate
 from ansible_collections.stateful.upgrade.plugins.module_utils.workloads import going_down
 
 CONSENTS: dict[str, Any] = {"allow_single_copy": [], "allow_quorum_loss": False, "allow_red_indices": []}
@@ -34,7 +35,7 @@ def test_the_plan_says_how_many_members_are_asked_for(
     def passes(*_given: Any) -> Verdict:
         return Verdict()
 
-    monkeypatch.setattr(going_down.health_gate, "members_on", there)
+    monkeypatch.setattr(health_gate, "members_on", there)
     monkeypatch.setattr(going_down, "connect", lambda *_given: None)
     monkeypatch.setattr(going_down, "observe", lambda _client: None)
     monkeypatch.setattr(going_down, "judge_consent", passes)
