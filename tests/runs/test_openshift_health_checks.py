@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.runs.openshift import PLAYBOOK, SYSTEM
@@ -72,6 +74,11 @@ class Checked(CalledOpenShift):
                     rule["verbs"] = [each for each in rule["verbs"] if each != verb] + ([verb] if allowed else [])
 
         self.openshift.resources.change(CLUSTER_ROLES, "", "stateful-upgrade-openshift", change, Writing("admin"))
+
+
+def at_work(name: str) -> Callable[[Json], bool]:
+    """Whether the machine config operator is at work on this Kubernetes node."""
+    return lambda item: item["metadata"]["name"] == name and annotations_of(item)[STATE] == WORKING
 
 
 def test_the_plan_names_those_that_the_run_pauses(here: World) -> None:
@@ -166,9 +173,6 @@ def test_one_whose_pause_something_else_ends_during_a_batch_is_paused_again_and_
     cluster, times = Checked(here), list[float]()
     faults, clock = cluster.openshift.faults, cluster.openshift.clock
 
-    def is_at_work(item: Json) -> bool:
-        return item["metadata"]["name"] == "worker-0" and annotations_of(item)[STATE] == WORKING
-
     def sync() -> None:
         times.append(clock.now())
         cluster.unpause()
@@ -178,7 +182,7 @@ def test_one_whose_pause_something_else_ends_during_a_batch_is_paused_again_and_
             times.append(clock.now())
         return False
 
-    faults.when(NODES, is_at_work, lambda: clock.later(30.0, sync))
+    faults.when(NODES, at_work("worker-0"), lambda: clock.later(30.0, sync))
     faults.when(HEALTH_CHECKS, is_held, lambda: None)
     ended = cluster.upgrade()
     assert ended.code == 0, ended.output
@@ -194,9 +198,6 @@ def test_a_right_that_an_api_server_denies_once_is_asked_for_again(here: World) 
     """One that has just started denies what it allows later, and those of the control plane restart."""
     cluster, times, asked = Checked(here), list[float](), list[str]()
     faults, clock = cluster.openshift.faults, cluster.openshift.clock
-
-    def is_at_work(item: Json) -> bool:
-        return item["metadata"]["name"] == "master-0" and annotations_of(item)[STATE] == WORKING
 
     def sync() -> None:
         times.append(clock.now())
@@ -216,7 +217,7 @@ def test_a_right_that_an_api_server_denies_once_is_asked_for_again(here: World) 
             times.append(clock.now())
         return False
 
-    faults.when(NODES, is_at_work, lambda: clock.later(30.0, sync))
+    faults.when(NODES, at_work("master-0"), lambda: clock.later(30.0, sync))
     faults.when(HEALTH_CHECKS, is_held, lambda: None)
     here.calling.after = allow
     ended = cluster.upgrade()
@@ -231,9 +232,6 @@ def test_one_that_changes_all_the_time_keeps_no_pool_open(here: World) -> None:
     """Something else ends both pauses while a batch is updated, and each pause of the MachineHealthCheck conflicts."""
     cluster, times = Checked(here), list[float]()
     resources, faults, clock = cluster.openshift.resources, cluster.openshift.faults, cluster.openshift.clock
-
-    def is_at_work(item: Json) -> bool:
-        return item["metadata"]["name"] == "worker-0" and annotations_of(item)[STATE] == WORKING
 
     def sync() -> None:
         times.append(clock.now())
@@ -253,7 +251,7 @@ def test_one_that_changes_all_the_time_keeps_no_pool_open(here: World) -> None:
         if len(times) == 1 and request.method == "GET" and request.path == HEALTH_CHECKS.path(MACHINE_API, "workers"):
             resources.change(HEALTH_CHECKS, MACHINE_API, "workers", touch, Writing("argocd"))
 
-    faults.when(NODES, is_at_work, lambda: clock.later(30.0, sync))
+    faults.when(NODES, at_work("worker-0"), lambda: clock.later(30.0, sync))
     faults.when(POOLS, is_held, lambda: None)
     here.calling.after = meet
     ended = cluster.upgrade()
