@@ -39,7 +39,7 @@ class Measured(Figures):
         """Those of an upgrade."""
         return {**self.cluster.variables(version), "upgrade_metrics_path": str(self.folder), **more}
 
-    def told(self) -> list[str]:
+    def events_of_pools(self) -> list[str]:
         """The messages of the refusals among the events of the pool."""
         events = events_of(self.cluster, f"{self.cluster.name}-members")
         return [event.message for event in events if event.reason == "UpgradeRefused"]
@@ -55,7 +55,7 @@ def test_a_refusal_without_a_plan_is_a_metric_and_an_event(
     refused = here.play(PLAYBOOK, measured.variables(version, **own))
     assert codes(refused) == [code], refused.output
     assert measured.figures("reason", "code") == {code}
-    (event,) = measured.told()
+    (event,) = measured.events_of_pools()
     assert said in event
     assert here.play(PLAYBOOK, here.confirmed(measured.variables(TO))).code == 0
     assert measured.figures("reason", "code") == set()
@@ -68,4 +68,4 @@ def test_a_plan_that_is_only_shown_announces_nothing(here: World, tmp_path: Path
     measured = Measured(here, tmp_path)
     assert codes(here.play(PLAN, measured.variables("3.8.0-rc1"))) == ["pre_release"]
     assert codes(here.play(PLAYBOOK, measured.variables("3.8.0-rc1"), "--check")) == ["pre_release"]
-    assert ([*tmp_path.iterdir()], measured.told()) == ([], [])
+    assert ([*tmp_path.iterdir()], measured.events_of_pools()) == ([], [])

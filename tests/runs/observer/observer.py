@@ -60,7 +60,7 @@ class Observer(Watching[Sight]):
         """The shards of which others want fewer copies since a run has looked at the cluster."""
         self._made_by: dict[str, OneRun] = {}
         """The pods that runs have made, such as those that pull images: one that is at work removes its own."""
-        self._besides: set[str] = set()
+        self._made_during_another: set[str] = set()
         """Those that were made while another run held the lock. If their run is killed, the next plan with images to
         pull removes them, and until then they end by themselves (`MARGIN` of `pools/image_pull.py`)."""
         self._holders: dict[Key, frozenset[str]] = {}
@@ -98,7 +98,7 @@ class Observer(Watching[Sight]):
 
     def _is_left(self, pod: str, run: OneRun) -> bool:
         """Whether a pod was left by a run that was killed while another one held the lock, and never held it itself."""
-        return run.killed and pod in self._besides and not self.has_held(run)
+        return run.killed and pod in self._made_during_another and not self.has_held(run)
 
     def left_over(self) -> Iterator[str]:
         """What is not put back although a playbook has said that everything is, unless a run is at work again."""
@@ -120,7 +120,7 @@ class Observer(Watching[Sight]):
         now, progress = self._now, self._progress
         made = now.pods.keys() - before.pods.keys()
         self._made_by |= dict.fromkeys(made, asking())
-        self._besides |= made if self.is_held_by_other else set()
+        self._made_during_another |= made if self.is_held_by_other else set()
         deleted = acts.deleted_pod(request, self._namespace)
         if deleted in before.members:
             self._note("uid", rules.right_pod(before, deleted, acts.uid_in(request)))

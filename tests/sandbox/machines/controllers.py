@@ -145,9 +145,9 @@ class Controllers:
 
     def _tell_paused(self, place: Place) -> None:
         message = "Cluster spec.paused is set to true"
-        told = self._saying_paused("True", "Paused", timestamp(self._resources.store.clock.now()), message)
+        paused = self._saying_paused("True", "Paused", timestamp(self._resources.store.clock.now()), message)
         self._resources.change(
-            self.version.deployments, *place, lambda item: item.setdefault("status", {}).update(told), STATUS
+            self.version.deployments, *place, lambda item: item.setdefault("status", {}).update(paused), STATUS
         )
 
     def _saying_paused(self, status: str, reason: str, since: str, message: str = "") -> Json:
