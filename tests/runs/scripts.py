@@ -46,7 +46,6 @@ OF_TASKS = {
     "delay",
     "delegate_facts",
     "delegate_to",
-    "diff",
     "failed_when",
     "ignore_errors",
     "ignore_unreachable",

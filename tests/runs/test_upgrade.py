@@ -61,21 +61,6 @@ def test_an_upgrade_in_one_process(with_executor: World) -> None:
     assert deletions(with_executor, cluster) == sorted(before.pods)
 
 
-def test_the_diff_in_check_mode_shows_the_settings_of_the_run_once(with_executor: World) -> None:
-    cluster = with_executor.cluster(FROM)
-    shown = with_executor.play(PLAYBOOK, with_executor.confirmed(cluster.variables(TO)), "--check", "--diff").output
-    of_run, of_batch = "cluster.routing.rebalance.enable", "cluster.routing.allocation.enable"
-    added = [line for line in shown.splitlines() if line.startswith("+")]
-    assert [sum(name in line for line in added) for name in (of_run, of_batch)] == [1, 3], shown
-
-
-def test_the_diff_in_check_mode_shows_for_each_batch_the_members_that_are_emptied(with_executor: World) -> None:
-    cluster = with_executor.cluster(FROM, ephemeral=True)
-    shown = with_executor.play(PLAYBOOK, with_executor.confirmed(cluster.variables(TO)), "--check", "--diff").output
-    added = [line for line in shown.splitlines() if line.startswith("+")]
-    assert sum("cluster.routing.allocation.exclude" in line for line in added) == 3, shown
-
-
 def test_a_batch_has_few_tasks_and_none_that_only_skips(with_executor: World) -> None:
     done = with_executor.play(PLAYBOOK, with_executor.confirmed(with_executor.cluster(FROM).variables(TO)))
     counted = re.findall(r"^(\S+) +: ok=(\d+) .* skipped=(\d+) ", done.output, flags=re.MULTILINE)
