@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -128,8 +129,8 @@ def test_status_and_report_say_what_was_done_and_where_it_stopped(here: World, t
         assert said in page.read_text()
     assert "schedule" not in page.read_text(), "no pod of a member was scheduled"
     status = cluster.serve(STATUS).output
-    assert "BatchesDone: in progress" in status
-    assert "2 of 4 done. Stopped at nodes-03" in status
+    assert re.search(r"BatchesDone: in progress[^\n]* 2 of 4 done$", status, re.MULTILINE), status
+    assert "Upgrading: Stopped at nodes-03" in status
     assert "step ControlPlaneUpgraded: completed" in status
     assert "step AllWorkersUpgraded: in progress" in status
     assert "step SendStartedNotification: completed" in status

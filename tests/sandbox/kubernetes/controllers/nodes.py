@@ -6,6 +6,7 @@ from collections import Counter
 
 from tests.sandbox.kubernetes.controllers.work import Durations, Recorder, with_condition
 from tests.sandbox.kubernetes.kinds import LEASES, NAMESPACES, NODES, PODS
+from tests.sandbox.kubernetes.metadata_rules import MOST_OF_LABEL
 from tests.sandbox.kubernetes.objects import Json, owner_of, timestamp
 from tests.sandbox.kubernetes.resources import Resources, Writing
 
@@ -32,7 +33,8 @@ class Nodes:
     def register(self, name: str, zone: str) -> None:
         """Make a Kubernetes node in a zone."""
         labels = {
-            "kubernetes.io/hostname": name,
+            # A name may be longer than a label.
+            "kubernetes.io/hostname": name[:MOST_OF_LABEL].rstrip("-."),
             "kubernetes.io/os": "linux",
             "kubernetes.io/arch": "amd64",
             "topology.kubernetes.io/region": "lab",
