@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from ..common.verdict import Verdict, combine
 from ..kubernetes.client import KubernetesClient
@@ -22,27 +22,40 @@ Batches = Mapping[str, Collection[str]]
 """The Kubernetes nodes of each batch by its name."""
 
 
+@dataclass(frozen=True)
+class PlannedDrains:
+    """The Kubernetes nodes that a plan drains."""
+
+    batches: Batches
+    moving: Batches
+    """Those whose pods move to other Kubernetes nodes, each group by a name."""
+    apart: Mapping[str, Sequence[Collection[str]]] = field(default_factory=dict)
+    """The groups of a batch of which one is away after the other. All of another batch are away at once."""
+
+    @classmethod
+    def at_once(cls, batches: Batches) -> PlannedDrains:
+        """Batches whose Kubernetes nodes are away at once, and whose pods move."""
+        return cls(batches, batches)
+
+
 def judge_drains(
     client: KubernetesClient,
-    batches: Batches,
-    workers: Batches,
+    drains: PlannedDrains,
     rungs: Collection[ForcedRung],
     unmanaged: Collection[str] | None = None,
     spared: Collection[tuple[str, str]] = (),
     is_asked: IsAsked | None = None,
 ) -> Verdict:
-    """Whether these batches can be drained: budgets, forced drains, the clusters on them, and room on the others.
+    """Whether these can be drained: budgets, forced drains, the clusters on them, and room on the others.
 
-    `workers` are the batches whose pods move to other Kubernetes nodes. In the namespaces with the patterns `unmanaged`
-    pods without a controller may be lost; None if something else than a run drains, which does not ask about them.
-    Pods that are `spared`, by namespace and name, leave by other means. `is_asked` says which clusters a run asks; None
-    if that is not its task. The Kubernetes nodes of a batch that is not among `workers` are away one after the other,
-    but for those that are there together under another name.
+    In the namespaces with the patterns `unmanaged` pods without a controller may be lost; None if something else than a
+    run drains, which does not ask about them. Pods that are `spared`, by namespace and name, leave by other means.
+    `is_asked` says which clusters a run asks; None if that is not its task.
 
     Raises:
         Refusal: an answer cannot be had for another cause than a missing right, or is not understood.
     """
-    drained = {name for members in batches.values() for name in members}
+    drained = {name for members in drains.batches.values() for name in members}
     seen, remarks = look_at_workloads(client) if drained else (None, ())
     if seen is None:
         return Verdict(remarks)
@@ -50,16 +63,10 @@ def judge_drains(
     forced = (judge_forced(seen.pods, drained, rungs), *_missing_to_force(client, seen.pods, drained, rungs))
     budgets = judge_budgets(seen.budgets, [pod for pod in seen.pods if not may_be_forced(pod, rungs)], drained)
     lost = judge_undrainable(seen.pods, drained, unmanaged) if unmanaged is not None else Verdict()
-    parts = [names for part, names in workers.items() if part not in batches]
-    apart = {
-        batch: away_apart(names, [each for each in parts if {*each} <= {*names}])
-        for batch, names in batches.items()
-        if batch not in workers
-    }
-    longhorn = judge_manager_budgets(seen, batches, apart)
-    residents = judge_residents(seen, batches, apart)
+    longhorn = judge_manager_budgets(seen, drains.batches, drains.apart)
+    residents = judge_residents(seen, drains.batches, drains.apart)
     unasked = judge_unasked(seen, drained, is_asked) if is_asked is not None else Verdict()
-    rest = (longhorn, lost, residents, unasked, judge_room(seen, workers), Verdict(remarks))
+    rest = (longhorn, lost, residents, unasked, judge_room(seen, drains.moving), Verdict(remarks))
     return combine((budgets, *forced, *rest))
 
 

@@ -17,7 +17,7 @@ from ..common.verdict import State, Verdict, combine
 from ..common.words import unique
 from ..draining.judge.forced_drains import FORCED, rungs_in
 from ..draining.judge.undrainable import ALLOW_UNMANAGED
-from ..draining.planned import judge_drains
+from ..draining.planned import PlannedDrains, judge_drains
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import missing_rights, of_lock_and_record
 from ..run.colouring import Placement, Turn, most_of, readable_most
@@ -253,7 +253,7 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         client, rungs = connect(given.params["kubernetes"]), rungs_in(given.params["allow_forced_drains"])
         unmanaged = given.params["allow_unmanaged_pods"]
         asked = partial(is_asked, given.params)
-        return Outcome(judge_drains(client, batches, batches, rungs, unmanaged, is_asked=asked))
+        return Outcome(judge_drains(client, PlannedDrains.at_once(batches), rungs, unmanaged, is_asked=asked))
 
     def workloads(given: Task) -> Outcome:
         given.may_look()

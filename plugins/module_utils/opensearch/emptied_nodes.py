@@ -18,7 +18,7 @@ from ..draining.act.draining import Draining
 from ..draining.drain import DrainRules, drain
 from ..draining.marks import mark, marked_nodes, unmark
 from ..draining.observe.placed_pods import placed_pods
-from ..draining.planned import judge_drains
+from ..draining.planned import PlannedDrains, judge_drains
 from ..draining.rights import DRAIN
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import Right, may, missing_rights
@@ -86,7 +86,9 @@ def _planned(task: Task) -> Outcome:
         return Outcome(rights)
     spared = {(task.params["namespace"], name) for each in batches.values() for name in each["members"]}
     nodes = {name: each["nodes"] for name, each in batches.items() if each["nodes"]}
-    return Outcome(combine((rights, task.ask(lambda: judge_drains(client, nodes, nodes, (), (), spared)))))
+    return Outcome(
+        combine((rights, task.ask(lambda: judge_drains(client, PlannedDrains.at_once(nodes), (), (), spared))))
+    )
 
 
 def _drained(task: Task) -> Outcome:
