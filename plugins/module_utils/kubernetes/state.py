@@ -75,11 +75,15 @@ class StatefulSet:
 
     def ordinal(self, pod: str) -> int | None:
         """The ordinal of one of this set's pods, or None if the set makes no pod of that name."""
-        prefix, _dash, number = pod.rpartition("-")
-        if prefix != self.name or not number.isdecimal() or str(int(number)) != number:
+        ordinal = self.ordinal_in(pod)
+        if ordinal is None or not self.first_ordinal <= ordinal < self.first_ordinal + self.replicas:
             return None
-        ordinal = int(number)
-        return ordinal if self.first_ordinal <= ordinal < self.first_ordinal + self.replicas else None
+        return ordinal
+
+    def ordinal_in(self, pod: str) -> int | None:
+        """The ordinal in the name of a pod of this set, whether the set keeps that pod or not; None in another name."""
+        prefix, _dash, number = pod.rpartition("-")
+        return int(number) if prefix == self.name and number.isdecimal() and str(int(number)) == number else None
 
     def place(self, pod: str) -> int:
         """The place among this set's pods, from 0, as a partition counts; 0 for a pod that is none of them."""

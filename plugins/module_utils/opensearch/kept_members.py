@@ -12,7 +12,6 @@ from ..common.errors import Refusal
 from ..common.task import Task
 from ..common.verdict import State, Verdict, combine
 from ..kubernetes import client as kubernetes
-from ..kubernetes.state import StatefulSet
 from ..kubernetes.stateful_sets import list_stateful_sets
 from ..pools.judge import judge_members
 from .observe.state import ClusterState
@@ -49,11 +48,5 @@ class KeptMembers:
             found = list_stateful_sets(kubernetes.connect(self._task.params["kubernetes"]), namespace)
         except Refusal:
             return Verdict()
-        return combine(judge_members([pool], names) for pool in found if (names := _named_after(pool, missing)))
-
-
-def _named_after(pool: StatefulSet, members: Collection[str]) -> list[str]:
-    """Those of the members whose names are of a pod of this pool, whether it keeps that pod or not."""
-    return sorted(
-        each for each in members if each.rpartition("-")[0] == pool.name and each.rpartition("-")[2].isdigit()
-    )
+        named = ((pool, sorted(name for name in missing if pool.ordinal_in(name) is not None)) for pool in found)
+        return combine(judge_members([pool], names) for pool, names in named)
