@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .bodies import success
 from .coverage import SPEC, covered
-from .documents import CLEAR
+from .documents import CLEAR, LABEL
 from .external import HOOK, declined, desired_of, machines_of
 from .fields import Json, differences, same, shown
 from .policy import OBJECTS, Policy
@@ -30,8 +30,8 @@ FIELDS = {"bootstrapConfig": "bootstrapConfig", "infrastructureMachine": "infraM
 """The objects of a request by their names in the specification of a machine."""
 REQUESTED = ("cluster", CONTROL_PLANE_REF, DEPLOYMENT_REF, "machinesRequireUpgrade", "newMachineSpec")
 """The fields that say what is requested. The others say how, which a policy may change later."""
-NAME, DIGEST = 63, 16
-"""The most characters of a name, which is also the value of a label, and those of the digest in it."""
+DIGEST = 16
+"""The characters of the digest in a name, which is not longer than the value of a label."""
 _VERSION = re.compile(r"v?\d+\.\d+\.\d+\S*")
 
 Owner = tuple[str, str, str]
@@ -256,7 +256,7 @@ def _name(asked: Asked, before: Sequence[str]) -> str:
     content = json.dumps([wanted, sorted(before)], sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(content.encode()).hexdigest()[:DIGEST]
     ((_namespace, _field, owner),) = asked.owners
-    return f"{owner[: NAME - DIGEST - 1].rstrip('-.')}-{digest}"
+    return f"{owner[: LABEL - DIGEST - 1].rstrip('-.')}-{digest}"
 
 
 def superseded(task: Json) -> Json:
