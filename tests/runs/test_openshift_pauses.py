@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -24,6 +26,7 @@ from tests.sandbox.openshift.kinds import (
     rendered,
 )
 from tests.sandbox.web import Request
+from tests.scenarios.playbook import Played
 
 
 @pytest.mark.parametrize(
@@ -84,13 +87,8 @@ def test_a_pool_that_something_else_lets_go_while_another_one_is_open_is_paused_
     cluster.is_upgraded()
 
 
-@pytest.mark.parametrize("most", [None, 1], ids=["as it is", "fewer at a time"])
-def test_a_pool_that_a_person_pauses_during_its_batches_stays_paused_and_is_named(
-    here: World, most: int | None
-) -> None:
-    """Also if the run has left its `maxUnavailable` on it, which is put back."""
-    cluster = CalledOpenShift(here, replace(SMALL, pools=(pool("master"), pool("worker", 4, max_unavailable=2))))
-    given = cluster.agreed(**({"upgrade_max_unavailable": most} if most else {}), upgrade_member_timeout=600)
+def paused_in_its_batch(cluster: CalledOpenShift, given: Mapping[str, Any]) -> Played:
+    """A run. A person pauses the pool of workers as soon as it was let go for its first batch."""
     patched = list[str]()
 
     def pause(request: Request) -> None:
@@ -100,9 +98,20 @@ def test_a_pool_that_a_person_pauses_during_its_batches_stays_paused_and_is_name
             patched.append("paused")
             cluster.openshift.faults.person_pauses("worker")
 
-    here.calling.after = pause
-    ended = here.play(PLAYBOOK, given)
-    here.calling.after = lambda _request: None
+    cluster.here.calling.after = pause
+    ended = cluster.here.play(PLAYBOOK, given)
+    cluster.here.calling.after = lambda _request: None
+    return ended
+
+
+@pytest.mark.parametrize("most", [None, 1], ids=["as it is", "fewer at a time"])
+def test_a_pool_that_a_person_pauses_during_its_batches_stays_paused_and_is_named(
+    here: World, most: int | None
+) -> None:
+    """Also if the run has left its `maxUnavailable` on it, which is put back."""
+    cluster = CalledOpenShift(here, replace(SMALL, pools=(pool("master"), pool("worker", 4, max_unavailable=2))))
+    given = cluster.agreed(**({"upgrade_max_unavailable": most} if most else {}), upgrade_member_timeout=600)
+    ended = paused_in_its_batch(cluster, given)
     assert codes(ended) == ["kubernetes_node_waits", "timed_out"], ended.output
     assert "worker-0 yet, since another user has paused MachineConfigPool worker." in ended.output
     assert "stays paused, with" not in ended.output

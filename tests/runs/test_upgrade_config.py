@@ -11,13 +11,13 @@ import pytest
 from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM, shipped_rights
 from tests.runs.sampled import one_in
 from tests.runs.test_openshift import CalledOpenShift, codes
+from tests.runs.test_openshift_pauses import paused_in_its_batch
 from tests.runs.turns import Killed
 from tests.runs.upgrade_configs import SOURCE, UpgradeConfigs
 from tests.runs.world import World
 from tests.sandbox.kubernetes.objects import Json, Kind, Refused
 from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.openshift.file_integrity import API_VERSION, RE_INIT, definition, file_integrity
-from tests.sandbox.openshift.kinds import POOLS
 from tests.sandbox.web import Request
 from tests.scenarios.playbook import PLAN, Played
 from tests.unit.plugins.module_utils.openshift.named import NAMES, NO_ALERTS, NO_SILENCES, NOT_SENT
@@ -121,18 +121,8 @@ def test_an_upgrade_is_told_step_by_step_and_whole_at_its_end(here: World) -> No
 def test_a_pool_that_a_person_pauses_in_its_batch_leaves_no_step_of_the_upgrade_unfinished(here: World) -> None:
     cluster = RequestedOpenShift(here)
     cluster.request()
-    given, patched = cluster.agreed(upgrade_member_timeout=600), list[str]()
-
-    def pause(request: Request) -> None:
-        patched.extend([request.path] if request.method == "PATCH" and request.path == POOLS.path("", "worker") else [])
-        if len(patched) == 2:
-            # It was held, and is let go.
-            patched.append("paused")
-            cluster.openshift.faults.person_pauses("worker")
-
-    here.calling.after = pause
-    assert "kubernetes_node_waits" in codes(here.play(PLAYBOOK, given))
-    here.calling.after = lambda _request: None
+    stopped = paused_in_its_batch(cluster, cluster.agreed(upgrade_member_timeout=600))
+    assert "kubernetes_node_waits" in codes(stopped)
     ended = cluster.play()
     assert ended.code == 0, ended.output
     (entry,) = cluster.history()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.sandbox.conformance.kubernetes_asking import Asking, Json, outcome
+from tests.sandbox.conformance.kubernetes_objects import namespace_of
 from tests.sandbox.kubernetes.api import MERGE
 from tests.sandbox.web import Answer
 
@@ -20,14 +21,6 @@ _OF_CLAIMS = {
     "pods": "0",
 }
 _SMALL = {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"cpu": "500m", "memory": "64Mi"}}
-
-
-def _namespace(ask: Asking, name: str) -> str:
-    """A namespace whose pods may be made."""
-    ask("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-    here = f"/api/v1/namespaces/{name}"
-    ask.until(lambda: ask("GET", f"{here}/serviceaccounts/default").status == 200)
-    return here
 
 
 def _pod(name: str = "data-0", resources: Json | None = None, **spec: Any) -> Json:
@@ -53,7 +46,7 @@ def _refusals(answer: Answer) -> Json | list[Any]:
 
 def security(ask: Asking) -> Iterator[Any]:
     """Pod Security, and that a name which is taken is looked at last."""
-    here = _namespace(ask, "conformance-security")
+    here = namespace_of(ask, "conformance-security")
     pods = f"{here}/pods"
     first: Json = {"name": "sysctl", "image": "probe:1", "securityContext": {"privileged": True}}
     yield outcome(ask("POST", pods, _pod()))
@@ -85,7 +78,7 @@ def security(ask: Asking) -> Iterator[Any]:
 
 def admission(ask: Asking) -> Iterator[Any]:
     """A PriorityClass and a ServiceAccount that are not there, asked under a name that is taken."""
-    pods = _namespace(ask, "conformance-admission") + "/pods"
+    pods = namespace_of(ask, "conformance-admission") + "/pods"
     yield outcome(ask("POST", pods, _pod()))
     yield outcome(ask("POST", pods, _pod(priorityClassName="gone"), dryRun="All"))
     yield outcome(ask("POST", pods, _pod(serviceAccountName="gone"), dryRun="All"))
@@ -98,7 +91,7 @@ def admission(ask: Asking) -> Iterator[Any]:
 
 def limits(ask: Asking) -> Iterator[Any]:
     """A LimitRange fills in, and refuses, also under a name that is taken."""
-    here = _namespace(ask, "conformance-limits")
+    here = namespace_of(ask, "conformance-limits")
     item: Json = {"type": "Container", "min": {"cpu": "100m", "memory": "99Mi"}, "maxLimitRequestRatio": {"cpu": "10"}}
     pods, ranges = f"{here}/pods", f"{here}/limitranges"
     yield outcome(ask("POST", pods, _pod()))
@@ -135,7 +128,7 @@ def limits(ask: Asking) -> Iterator[Any]:
 
 def quotas(ask: Asking) -> Iterator[Any]:
     """A ResourceQuota counts the pod that is there, also against another of its name, and is asked last."""
-    here = _namespace(ask, "conformance-quotas")
+    here = namespace_of(ask, "conformance-quotas")
     pods, all_quotas = f"{here}/pods", f"{here}/resourcequotas"
     yield outcome(ask("POST", pods, _pod(resources=_SMALL)))
     hard = {"pods": "2", "requests.cpu": "150m", "limits.cpu": "500m", "requests.memory": "1Gi", "memory": "1Gi"}
@@ -188,7 +181,7 @@ def _refused_by_a_quota(ask: Asking, request: Callable[[], Answer]) -> Answer:
 
 def claim_quotas(ask: Asking) -> Iterator[Any]:
     """A ResourceQuota counts volume claims: new ones, larger ones, those of a StorageClass, and none in a dry run."""
-    here = _namespace(ask, "conformance-claim-quotas")
+    here = namespace_of(ask, "conformance-claim-quotas")
     claims, quota = f"{here}/persistentvolumeclaims", f"{here}/resourcequotas/tight"
     expanding = {"provisioner": "no.example", "allowVolumeExpansion": True}
     ask("POST", "/apis/storage.k8s.io/v1/storageclasses", {"metadata": {"name": _CLASS}, **expanding})

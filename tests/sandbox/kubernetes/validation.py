@@ -48,8 +48,7 @@ _POD_FIXED = (
 
 def check(kind: Kind, item: Json, before: Json | None) -> None:
     """Raises Refused (422) where an object, or the change from what was before, breaks a rule."""
-    name = item["metadata"]["name"]
-    metadata = item["metadata"]
+    metadata, name = item["metadata"], item["metadata"]["name"]
     causes = [*(_name(kind, name) if before is None else ()), *broken_in(metadata, "metadata")]
     causes += broken_by_others(metadata, built_in="." not in kind.group.removesuffix(".k8s.io"))
     rules = _RULES.get(kind.kind)
