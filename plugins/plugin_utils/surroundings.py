@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import io
 import logging
@@ -52,9 +53,27 @@ def load_early(names: Iterable[str]) -> None:
 
     A package that cannot be imported is left for the task that needs it, which says so in one sentence.
     """
-    for name in names:
-        with contextlib.suppress(Exception):
-            importlib.import_module(name)
+    with _kept_for_good():
+        for name in names:
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
+
+
+@contextlib.contextmanager
+def _kept_for_good() -> Iterator[None]:
+    """What the block makes is left out of all further garbage collections, and nothing is collected during it.
+
+    Otherwise importing some hundred modules collects the whole memory several times, and each worker copies the memory
+    of the controller when it collects (documentation of Python, gc.freeze: freeze before a fork).
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if enabled:
+            gc.enable()
 
 
 def load_filters_early() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import logging
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.surroundings import (
@@ -85,3 +87,23 @@ def test_lines_go_out_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_output_that_is_no_file_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     show_lines_at_once()
+
+
+def test_an_early_import_collects_nothing_and_stays_out_of_later_collections(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # A worker that collects would copy the memory of the controller.
+    (tmp_path / "collecting_package.py").write_text("import gc\nCOLLECTS = gc.isenabled()\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "collecting_package", raising=False)
+    before = gc.get_freeze_count()
+    load_early(("collecting_package",))
+    assert not sys.modules["collecting_package"].COLLECTS
+    assert gc.get_freeze_count() > before
+    assert gc.isenabled()
+
+
+@pytest.mark.usefixtures("uncollected")
+def test_a_collector_that_is_off_stays_off() -> None:
+    load_early(("json",))
+    assert not gc.isenabled()
