@@ -43,7 +43,7 @@ EFFECT = 10.0
 """Seconds for which the server waits until an exclusion takes effect; then it answers that it has not."""
 PATIENCE = 30.0
 """Seconds in which another member has to be elected, and a request answered."""
-PAUSE = 0.1
+PAUSE = 0.05
 """Seconds between two looks during that time."""
 
 Seen = TypeVar("Seen")
