@@ -183,43 +183,49 @@ def read_as(kind: type[Read], of: Json) -> Read:
     The fields are texts, whole numbers, flags, enumerations, dataclasses, and lists of these or of plain objects.
     """
     known: Any = kind
-    hints = _hints(known)
-    found = {
-        each.name: _read(hints[each.name], of, each.name)
-        for each in fields(known)
-        if of.get(each.name) is not None or (each.default is MISSING and each.default_factory is MISSING)
-    }
+    found = {name: read(of, name) for name, needed, read in _fields_of(known) if needed or of.get(name) is not None}
     return kind(**found)
 
 
-def _read(hint: Any, of: Json, name: str) -> Any:
+@cache
+def _fields_of(kind: Any) -> Sequence[tuple[str, bool, Callable[[Json, str], Any]]]:
+    """The name of each field of a dataclass, whether it must be present, and the function that reads it."""
+    hints = get_type_hints(kind)
+    return [
+        (each.name, each.default is MISSING and each.default_factory is MISSING, _reader_of(hints[each.name]))
+        for each in fields(kind)
+    ]
+
+
+def _reader_of(hint: Any) -> Callable[[Json, str], Any]:
     inner = [each for each in get_args(hint) if each not in (type(None), Ellipsis)]
     if get_origin(hint) is UnionType:
-        return _read(inner[0], of, name)
+        return _reader_of(inner[0])
     if get_origin(hint) is tuple:
         if inner[0] is str:
-            return texts(of, name)
-        return listed(of, name, partial(read_as, inner[0]) if _is_dataclass(inner[0]) else shallow)
+            return texts
+        return partial(listed, read=partial(read_as, inner[0]) if _is_dataclass(inner[0]) else shallow)
     if _is_dataclass(hint):
-        return within(of, name, partial(read_as, hint))
+        return partial(within, read=partial(read_as, hint))
     if get_origin(hint) is Mapping:
-        return {each: whole(part(of, name), each) for each in part(of, name)}
+        return partial(within, read=lambda found: {each: whole(found, each) for each in found})
     if issubclass(hint, Enum):
-        return hint(one_of(of, name, [each.value for each in hint]))
-    found = of.get(name)
-    # JSON knows one kind of number, and a person writes no 12.0.
-    if hint is float and isinstance(found, int) and not isinstance(found, bool) and abs(found) < EXACT:
-        return float(found)
-    return whole(of, name) if hint is int else _typed(of, name, hint, _CALLED[hint], None)
+        values = [each.value for each in hint]
+        return lambda of, name: hint(one_of(of, name, values))
+    known: dict[Any, Callable[[Json, str], Any]] = {int: whole, float: _number}
+    return known.get(hint) or partial(_typed, kind=hint, called=_CALLED[hint], default=None)
 
 
 def _is_dataclass(hint: Any) -> bool:
     return is_dataclass(hint)
 
 
-@cache
-def _hints(kind: type[Any]) -> Mapping[str, Any]:
-    return get_type_hints(kind)
+def _number(of: Json, name: str) -> float:
+    found = of.get(name)
+    # JSON knows one kind of number, and a person writes no 12.0.
+    if isinstance(found, int) and not isinstance(found, bool) and abs(found) < EXACT:
+        return float(found)
+    return _typed(of, name, float, _CALLED[float], None)
 
 
 def shallow(of: Json) -> Json:
