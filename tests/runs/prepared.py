@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import concurrent.futures
+import gc
 import os
 import shutil
 import tempfile
@@ -21,6 +22,9 @@ from tests.runs.turns import PoolOfTurns, Turns
 ROOT = Path(__file__).resolve().parents[2]
 MEMORY = Path("/dev/shm")  # noqa: S108 - only where there is one
 """A file system in memory. Each connection makes a folder, and removing it from a disk takes milliseconds."""
+
+COLLECTED = 50_000, 20, 100
+"""Thresholds of the garbage collector: a run makes millions of objects, and hardly any of them in a circle."""
 
 _REAL = time.time, time.monotonic, time.sleep
 
@@ -75,6 +79,7 @@ def _prepare() -> None:
     }
     # The settings are read when ansible-core is imported.
     import_module("ansible.plugins.loader").init_plugin_loader()
+    gc.set_threshold(*COLLECTED)
 
 
 _prepare()
