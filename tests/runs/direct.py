@@ -340,7 +340,8 @@ class _OfPlay:
     def _fail(self, task: Task, result: Result) -> NoReturn:
         said = {**result, "msg": result.get("msg", "failed")}
         self.run.lines.append(f"fatal: [{self._host}]: FAILED! => {json.dumps(said, default=str)}")
-        raise TaskFailed({"name": task.get("name", ""), "no_log": task.get("no_log", False)}, result)
+        action = action_of(task, self._play.file)
+        raise TaskFailed({"name": task.get("name"), "action": action, "no_log": task.get("no_log", False)}, result)
 
     def _variables(self, place: Place, own: Variables) -> dict[str, Any]:
         facts, host = self.run.facts, self._host

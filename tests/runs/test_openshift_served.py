@@ -130,7 +130,7 @@ def test_status_and_report_say_what_was_done_and_where_it_stopped(here: World, t
     assert "schedule" not in page.read_text(), "no pod of a member was scheduled"
     status = cluster.serve(STATUS).output
     assert re.search(r"BatchesDone: in progress[^\n]* 2 of 4 done$", status, re.MULTILINE), status
-    assert "Upgrading: Stopped at nodes-03" in status
+    assert "Upgrading: Stopped at nodes-03 (ansible.builtin.fail)" in status
     assert "step ControlPlaneUpgraded: completed" in status
     assert "step AllWorkersUpgraded: in progress" in status
     assert "step SendStartedNotification: completed" in status
