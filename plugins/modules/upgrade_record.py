@@ -296,8 +296,9 @@ records:
       without a schedule.
     - C(conditions) has C(Scheduled), C(Started), C(GateBeforeUpgrade), C(GatesBeforeBatches), C(BatchesDone),
       C(NoticesSent), C(GateAfterUpgrade) and C(Ended) once each has begun, and one for each step by its name. Each has
-      C(type), C(status), C(reason), C(message) and the times of its start, of its end, of the last look and of the
-      last change. C(upgrades) has those of former upgrades, C(named_steps) those of steps that OpenShift has names for.
+      C(type), C(status), C(reason), C(message), C(cause) (the reason of the upgrade, if the part waits for that) and
+      the times of its start, of its end, of the last look and of the last change. C(upgrades) has those of former
+      upgrades, C(named_steps) those of steps that OpenShift has names for.
     - C(request_status) is the status of the UpgradeTask of the request, with a condition for each of its machines.
     - C(hold) is the pause that a person has asked for, with C(by), C(at) and C(reason), or null. C(approvals) are the
       points that someone has approved, each with C(name), C(by), C(at) and C(place). C(codes) are the codes of the

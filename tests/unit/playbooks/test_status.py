@@ -125,12 +125,8 @@ def test_status_shows_conditions_and_says_which_are_steps() -> None:
 def test_status_names_the_cause_of_a_stop_in_the_first_line_and_in_the_history_alone() -> None:
     cause = f"Member b is not back: {'its container crashes ' * 20}and again."
     conditions = [
-        {"type": name, "reason": "in_progress", "last_probe_time": "t1", "message": said}
-        for name, said in (
-            ("BatchesDone", f"1 of 2 done. {cause}"[:300]),
-            ("Ended", cause[:300]),
-            ("lamps", "Not lit."),
-        )
+        {"type": name, "reason": "in_progress", "last_probe_time": "t1", "message": said, "cause": why}
+        for name, said, why in (("BatchesDone", "1 of 2 done", cause), ("Ended", "", cause), ("lamps", "Not lit.", ""))
     ]
     history = [{"at": "t1", "run": "night", "phase": "Upgrading", "message": f"{cause} Fix it."}]
     lines = lines_of({"reason": cause, "conditions": conditions, "history": history}, free=False)
@@ -142,7 +138,7 @@ def test_status_names_the_cause_of_a_stop_in_the_first_line_and_in_the_history_a
     ]
 
 
-def test_status_keeps_what_a_condition_says_in_addition_to_the_cause_of_a_stop() -> None:
+def test_status_shows_the_whole_message_of_a_condition_that_has_the_cause_of_a_stop_too() -> None:
     said = "The lamps are off. Switch them on, then run the step alone."
     condition = {"type": "lamps", "reason": "in_progress", "last_probe_time": "t1", "message": said}
     lines = lines_of({"reason": "The lamps are off.", "conditions": [condition]}, free=False)

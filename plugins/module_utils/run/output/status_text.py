@@ -16,8 +16,6 @@ from ..start.approvals import Approval, Point, points_in
 Record = Mapping[str, Any]
 OVER = ("Completed", "Aborted")
 """Phases of an upgrade that has ended, so no pause or point holds it up."""
-SAME = 100
-"""Characters of a reason by which it is found in a message."""
 GO_ON = "Run the playbook again to continue, or settle to put settings back."
 
 
@@ -63,7 +61,7 @@ def _within(record: Record, free: bool) -> Iterator[str]:
     if points and going:
         yield f"stops for approval: {', '.join(points)}"
     for each in record.get("conditions") or ():
-        yield _condition({**each, "message": _without(each["message"], record.get("reason") or "")})
+        yield _condition(each)
     for each in record.get("named_steps") or ():
         yield f"step {_condition(each)}"
     for each in (record.get("request_status") or {}).get("machines", ()):
@@ -127,16 +125,8 @@ def _of_start(record: Record) -> Iterator[str]:
         yield f"fixed since the check before: {finding}"
 
 
-def _without(message: str, reason: str) -> str:
-    """The message of a condition without the reason of the upgrade, which its first line has."""
-    before, same, rest = message.partition(reason[:SAME] or "\n")
-    # A long message is cut off, and one that says more than the reason stays whole.
-    repeats = bool(same) and reason.startswith(f"{same}{rest}".removesuffix("…"))
-    return before.rstrip(". ") if repeats else message
-
-
 def _condition(condition: Mapping[str, Any]) -> str:
-    """Those of steps have names in small letters."""
+    """Those of steps have names in small letters. The first line has the cause."""
     name = str(condition["type"])
     state = ", ".join(filter(None, (condition["reason"].replace("_", " "), condition["last_probe_time"])))
     message = f": {condition['message']}" if condition["message"] else ""

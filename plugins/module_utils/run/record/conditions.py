@@ -67,6 +67,8 @@ class Condition:
     failed: int = 0
     unreachable: int = 0
     """How often it has failed since it was last completed, by the class of the error."""
+    cause: str = ""
+    """The reason of the upgrade, if that is why this part of it is not completed. It is not in the message."""
 
     def failures(self, failure: FailureClass) -> int:
         """How often it has failed with an error of this class."""

@@ -54,13 +54,12 @@ def _completed(record: Record) -> str:
 def _start(record: Record) -> Iterator[Condition]:
     begun, start = bool(record.run), record.start
     if record.phase is Phase.NEW and record.reason:
-        yield _condition(record, "Validation", record.started, "", record.reason)
+        yield _condition(record, "Validation", record.started, "", cause=record.reason)
     if start is not None:
         since = start.checked or record.started
         late = f", late since {start.delayed}" if start.delayed else ""
-        missed = f". {record.reason}" if record.reason and not begun else ""
-        said = f"from {start.at} to {start.end}, {start.policy}{late}{missed}"
-        yield _condition(record, "Scheduled", since, record.started if begun else "", said)
+        said, missed = f"from {start.at} to {start.end}, {start.policy}{late}", "" if begun else record.reason
+        yield _condition(record, "Scheduled", since, record.started if begun else "", said, missed)
     if begun:
         message = f"run {record.run} of {record.who} took the lock, with consent to plan {record.digest}"
         yield _condition(record, "Started", record.started, record.started, message)
@@ -76,10 +75,9 @@ def _batches(record: Record) -> Iterator[Condition]:
     passed = record.dropped + sum(map(_is_let_through, record.batches))
     whole = (whole or record.updated) if done == count else ""
     yield _condition(record, "GatesBeforeBatches", begun, whole, f"{passed} of {count} passed")
-    stopped = f". {record.reason}" if record.reason else ""
     words = ((each.name, late_words(record.events, each)) for each in record.batches)
     late = "".join(f", {name} {said}" for name, said in words if said)
-    yield _condition(record, "BatchesDone", begun, whole, f"{done} of {count} done{late}{stopped}")
+    yield _condition(record, "BatchesDone", begun, whole, f"{done} of {count} done{late}", record.reason)
 
 
 def _is_let_through(batch: BatchRecord) -> bool:
@@ -95,14 +93,14 @@ def _end(record: Record) -> Iterator[Condition]:
     rolled = record.run and record.batches_done == record.batches_planned
     since = max((each.ended for each in record.batches), default="") or record.started
     if rolled or completed:
-        yield _condition(record, "GateAfterUpgrade", since, completed, record.health if completed else record.reason)
+        health = record.health if completed else ""
+        yield _condition(record, "GateAfterUpgrade", since, completed, health, record.reason)
     if rolled or completed or (record.reason and record.phase is not Phase.NEW):
-        said = "proven" if completed else record.reason
-        yield _condition(record, "Ended", since, completed, said)
+        yield _condition(record, "Ended", since, completed, "proven" if completed else "", record.reason)
 
 
-def _condition(record: Record, name: str, since: str, completed: str, message: str) -> Condition:
-    """A condition that has started; it is completed if `completed` has a time."""
+def _condition(record: Record, name: str, since: str, completed: str, message: str = "", cause: str = "") -> Condition:
+    """A condition that has started; it is completed if `completed` has a time, and then has no cause."""
     done = bool(completed)
     return Condition(
         type=name,
@@ -113,4 +111,5 @@ def _condition(record: Record, name: str, since: str, completed: str, message: s
         complete_time=completed,
         last_probe_time=completed or record.updated,
         last_transition_time=completed or since,
+        cause="" if done else shortened(cause, LONGEST),
     )

@@ -31,6 +31,11 @@ def told(record: Record) -> dict[str, tuple[str, str]]:
     return {each.type: (each.status, each.message) for each in conditions_of(record)}
 
 
+def causes(record: Record) -> dict[str, str]:
+    """The cause of each condition that has one."""
+    return {each.type: each.cause for each in conditions_of(record) if each.cause}
+
+
 def done(record: Record) -> Record:
     """Both batches of it are done."""
     for name, at in (("batch-01.b", "t2"), ("batch-02.a", "t4")):
@@ -61,11 +66,13 @@ def test_a_plain_upgrade_has_conditions_from_its_start_to_its_end() -> None:
 def test_a_batch_that_is_stopped_or_an_end_that_is_not_good_says_why() -> None:
     stopped = changed(changed(first("b", "a"), "batch-01.b", "upgrading", "t1"), "batch-01.b", "failed", "t2")
     stopped = replace(stopped, reason="Member b is not back.")
-    assert told(stopped)["BatchesDone"] == ("False", "0 of 2 done. Member b is not back.")
-    assert told(stopped)["Ended"] == ("False", "Member b is not back.")
+    assert told(stopped)["BatchesDone"] == ("False", "0 of 2 done")
+    assert told(stopped)["Ended"] == ("False", "")
+    assert causes(stopped) == dict.fromkeys(("BatchesDone", "Ended"), "Member b is not back.")
     unproven = ended(done(first("b", "a")), UpgradeEvent.STOPPED, "The cluster is red. Look.", "t9")
     assert unproven is not None
-    assert told(unproven)["GateAfterUpgrade"] == told(unproven)["Ended"] == ("False", "The cluster is red.")
+    assert told(unproven)["GateAfterUpgrade"] == told(unproven)["Ended"] == ("False", "")
+    assert causes(unproven) == dict.fromkeys(("GateAfterUpgrade", "Ended"), "The cluster is red.")
 
 
 def test_a_schedule_and_skipped_checks_and_notices_stand_there_too() -> None:
@@ -75,7 +82,8 @@ def test_a_schedule_and_skipped_checks_and_notices_stand_there_too() -> None:
     assert (scheduled.type, scheduled.status, scheduled.start_time) == ("Scheduled", "False", "t1")
     assert scheduled.message == "from t5 to t6, soon, late since t7"
     missed = noted(waits, UpgradeEvent.FAILED, "No one started it.", "t8")
-    assert told(missed)["Scheduled"] == ("False", "from t5 to t6, soon, late since t7. No one started it.")
+    assert told(missed)["Scheduled"] == ("False", "from t5 to t6, soon, late since t7")
+    assert causes(missed) == dict.fromkeys(("Scheduled", "Ended"), "No one started it.")
     begun = replace(first("b", "a"), start=start).with_events(
         happened(EventKind.SKIPPED, "t1", about="disk"),
         *(happened(EventKind.NOTICED, "t1", about=key) for key in ("started-1a2b", "failed-3c4d")),
@@ -115,3 +123,4 @@ def test_a_message_is_short() -> None:
     stopped = ended(first("b"), UpgradeEvent.STOPPED, "x" * 1000, "t1")
     assert stopped is not None
     assert all(len(each.message) <= LONGEST for each in conditions_of(stopped))
+    assert {len(each) for each in causes(stopped).values()} == {LONGEST}
