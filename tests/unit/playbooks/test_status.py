@@ -191,9 +191,9 @@ def test_status_tells_how_far_each_pool_is_and_which_version_was_deployed_last()
         ("Upgrading", "", "  No run is active on it: the run night was interrupted."),
         ("Upgrading", "Member a is not back.", "  No run is active on it: a batch has failed. Fix the cause"),
         ("Upgrading", "Alerts fire.", "  No run is active on it: its last run has stopped. Fix the cause"),
-        ("Paused", "Pod a is stopping.", ""),
+        ("Paused", "Pod a is stopping.", "  Run the playbook again to continue."),
         ("Failed", "The cluster is red.", ""),
-        ("Aborted", "Aborted on request.", ""),
+        ("Aborted", "Aborted on request.", "  No run continues it until the playbook resume has run."),
         ("Completed", "", ""),
     ],
 )
@@ -206,6 +206,39 @@ def test_status_tells_the_phase_with_its_reason(phase: str, reason: str, said: s
     assert lines[0].endswith(reason or "plan p1")
     assert ([line for line in lines[1:] if line] or [""])[0].startswith(said)
     assert any(lines[1:]) == bool(said or record["batches"])
+
+
+def test_status_names_the_next_step_of_an_upgrade_that_has_ended() -> None:
+    points = [{"name": "canary", "after": 1}, {"name": "rest", "after": 2}]
+    batches = [{"state": "done", "members": ["a"], "took": [], "waited": []}]
+    missed = {"phase": "Failed", "start": {"at": "t1", "end": "t2", "policy": "start", "findings": [], "cured": []}}
+    paused = {"phase": "Paused", "batches": batches}
+    resume = "Resume it with the playbook resume, or remove the annotation upgrade.stateful/pause of its record."
+    held = {"hold": {"by": "ops", "at": "t1", "reason": ""}}
+    cases: list[tuple[dict[str, Any], str]] = [
+        (missed, "None of its batches has started. Run the playbook again with another time (upgrade_at)."),
+        ({**paused, "points": points}, "Approve canary with the playbook approve (upgrade_approval). Then run"),
+        ({**paused, "points": points[1:]}, "Run the playbook again to continue."),
+        ({**paused, **held}, resume),
+        ({**paused, "codes": ["paused_on_request"]}, resume),
+    ]
+    for record, said in cases:
+        assert any(line.startswith(f"  {said}") for line in lines_of(record, free=True)), said
+        at_work = "\n".join(lines_of({**record, "lock": LOCK}, free=True))
+        assert said not in at_work
+
+
+@pytest.mark.parametrize(
+    ("lock", "free", "state"),
+    [(None, True, "interrupted"), (None, False, "upgrading"), (LOCK, True, "upgrading")]
+    + [({**LOCK, "processes": each}, False, "interrupted") for each in ("gone", "ending")],
+)
+def test_status_says_of_a_batch_that_a_killed_run_has_left_that_it_was_interrupted(
+    lock: dict[str, Any] | None, free: bool, state: str
+) -> None:
+    batch = {"state": "upgrading", "members": ["data-1"], "took": [], "waited": []}
+    lines = lines_of({"phase": "Upgrading", "run": "night", "batches": [batch], "lock": lock}, free=free)
+    assert lines[-1] == f"  {state:<8} data-1"
 
 
 def test_status_tells_of_a_version_that_all_members_run() -> None:

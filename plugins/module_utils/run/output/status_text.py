@@ -11,9 +11,11 @@ from typing import Any
 from ...common.verdict import sentence_of
 from ...common.words import first_few
 from ..record.batches import LEFT
-from ..start.approvals import Approval, Point, points_in
+from ..start.approvals import PAUSE, PAUSED, Approval, Point, points_in
 
 Record = Mapping[str, Any]
+GONE = ("gone", "ending")
+"""States of the processes of a run that was interrupted."""
 OVER = ("Completed", "Aborted")
 """Phases of an upgrade that has ended, so no pause or point holds it up."""
 GO_ON = "Run the playbook again to continue, or settle to put settings back."
@@ -66,8 +68,9 @@ def _within(record: Record, free: bool) -> Iterator[str]:
         yield f"step {_condition(each)}"
     for each in (record.get("request_status") or {}).get("machines", ()):
         yield from _machine(each)
+    left = _is_left(record, free)
     for batch in record.get("batches") or ():
-        yield from _batch(batch)
+        yield from _batch(batch, left=left)
     for entry in record.get("history") or ():
         when = " ".join(filter(None, (entry["at"], entry["run"], entry["phase"])))
         yield f"{when}: {entry['message']}" if entry["message"] else when
@@ -97,10 +100,16 @@ def _said_by_people(record: Record, *, going: bool) -> Iterator[str]:
         yield f"{each['said']}, by {each['by']}, {each['at']}"
 
 
+def _is_left(record: Record, free: bool) -> bool:
+    """Whether it is known that no run works on it."""
+    lock = record.get("lock")
+    return lock["processes"] in GONE if lock else free or record.get("phase") in OVER
+
+
 def _of_run(record: Record, free: bool) -> Iterator[str]:
     """The run that works on it now, or did before."""
     lock, phase, run = record.get("lock"), record.get("phase"), record.get("run")
-    if lock and lock["processes"] in ("gone", "ending"):
+    if lock and lock["processes"] in GONE:
         gone = f"The run {lock['run']} of {lock['who']} was interrupted: its processes on this machine are gone."
         yield f"{gone} {GO_ON}"
     elif lock:
@@ -113,6 +122,24 @@ def _of_run(record: Record, free: bool) -> Iterator[str]:
         failed = any(batch["state"] == "failed" for batch in record["batches"])
         cause = "a batch has failed" if failed else "its last run has stopped"
         yield f"No run is active on it: {cause}. Fix the cause and run the playbook again to continue."
+    else:
+        yield from _next(record)
+
+
+def _next(record: Record) -> Iterator[str]:
+    """What continues an upgrade on which no run works, because its last one has ended."""
+    phase, start = record.get("phase"), record.get("start") or {}
+    if phase == "Aborted":
+        yield "No run continues it until the playbook resume has run."
+    elif phase == "Failed" and start:
+        yield "None of its batches has started. Run the playbook again with another time (upgrade_at)."
+    elif phase == "Paused" and (record.get("hold") or PAUSED in record.get("codes", ())):
+        yield f"Resume it with the playbook resume, or remove the annotation {PAUSE} of its record. Then run it again."
+    elif phase == "Paused":
+        done = record.get("dropped", 0) + sum(each["state"] == "done" for each in record.get("batches") or ())
+        due = [each.name for each in _unapproved(record) if each.after <= done]
+        approve = f"Approve {first_few(due)} with the playbook approve (upgrade_approval). Then run" if due else "Run"
+        yield f"{approve} the playbook again to continue."
 
 
 def _of_start(record: Record) -> Iterator[str]:
@@ -141,7 +168,8 @@ def _machine(machine: Mapping[str, Any]) -> Iterator[str]:
         yield f"machine {machine['nodeName']}: {state}{message}"
 
 
-def _batch(batch: Mapping[str, Any]) -> Iterator[str]:
+def _batch(batch: Mapping[str, Any], *, left: bool) -> Iterator[str]:
+    """A batch and its earlier tries. One that is `left` by its run is not under way any more."""
     for number, each in enumerate(batch.get("tries") or (), 1):
         state = LEFT.get(each["state"], each["state"])
         yield f"{state:<8} {', '.join(each['members'])}, try {number} of the batch below, {each['started']}"
@@ -151,7 +179,8 @@ def _batch(batch: Mapping[str, Any]) -> Iterator[str]:
     parts += [f"image {each['before']} to {each['after']}" for each in batch.get("images") or ()]
     parts += filter(None, (_took(each, outdated, done=batch["state"] == "done") for each in batch["took"]))
     parts += [f"longest wait {wait['seconds']} s: {wait['message']}" for wait in batch["waited"][:1]]
-    yield f"{batch['state']:<8} {', '.join(parts)}"
+    state = LEFT["upgrading"] if left and batch["state"] == "upgrading" else batch["state"]
+    yield f"{state:<8} {', '.join(parts)}"
 
 
 def _took(took: Mapping[str, Any], outdated: Sequence[str], *, done: bool) -> str:

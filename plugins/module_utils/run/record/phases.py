@@ -55,7 +55,7 @@ class UpgradeEvent(str, Enum):
     """Its window ended before its first batch."""
     ABORTED = "aborted"
     RESUMED = "resumed"
-    """A person lets an aborted upgrade continue."""
+    """A person lets an aborted or paused upgrade continue."""
 
 
 ENDINGS = (
@@ -89,7 +89,11 @@ LEADS_TO: dict[Phase, dict[UpgradeEvent, Phase]] = {
         **_GOING_ON,
     },
     Phase.UPGRADING: {UpgradeEvent.AGREED: Phase.UPGRADING, UpgradeEvent.FAILED: Phase.FAILED, **_GOING_ON},
-    Phase.PAUSED: {UpgradeEvent.AGREED: Phase.UPGRADING, UpgradeEvent.ABORTED: Phase.ABORTED},
+    Phase.PAUSED: {
+        UpgradeEvent.AGREED: Phase.UPGRADING,
+        UpgradeEvent.ABORTED: Phase.ABORTED,
+        UpgradeEvent.RESUMED: Phase.PAUSED,
+    },
     Phase.FAILED: {UpgradeEvent.AGREED: Phase.UPGRADING, UpgradeEvent.ABORTED: Phase.ABORTED},
     Phase.ABORTED: {UpgradeEvent.AGREED: Phase.UPGRADING, UpgradeEvent.RESUMED: Phase.PAUSED},
     Phase.COMPLETED: {},

@@ -16,7 +16,18 @@ from ..start.approvals import Approval, Hold, Point, points_in
 from ..start.recorded_start import Start
 from ..start.request import Requested, requested_in
 from .batch_events import with_batches
-from .batches import BatchRecord, Items, PoolRecord, batches_of, deed_of, outside_of, pools_of, rolled, with_done
+from .batches import (
+    BatchRecord,
+    Items,
+    PoolRecord,
+    batches_of,
+    deed_of,
+    left_by_run,
+    outside_of,
+    pools_of,
+    rolled,
+    with_done,
+)
 from .conditions import Condition, Upgrade, taken_since
 from .events import EventKind, RecordedEvent, added, fields_of, happened, of_kind, one_sentence
 from .figures import longest_first
@@ -357,6 +368,9 @@ def ended(record: Record | None, event: UpgradeEvent, message: str, at: str) -> 
         record = replace(record, conditions=taken_since(record.conditions, since))
         if record.pools and not record.outside and not any(pool.left for pool in record.pools):
             record = replace(record, deployed_version=record.target_version)
+    else:
+        # A run that was killed, or whose note was lost, has left its batch under way.
+        record = replace(record, batches=left_by_run(record.batches, at))
     return noted(record, event, message, at)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ...common.errors import Refusal, refusal
@@ -83,15 +84,21 @@ def _change(params: Mapping[str, Any], name: str, over: Collection[Phase]) -> Ch
         if params["state"] == "approved":
             return _approved(record, params["approval"], by, at)
         if params["state"] == "resumed":
-            going = record.with_events(happened(EventKind.RESUMED, at, by=by)) if record.hold is not None else record
-            return (
-                noted(going, UpgradeEvent.RESUMED, f"Resumed by {by}.", at) if record.phase is Phase.ABORTED else going
-            )
+            return _resumed(record, by, at)
         if record.hold is not None:
             return record
         return record.with_events(happened(EventKind.HELD, at, message=params["summary"], by=by))
 
     return change
+
+
+def _resumed(record: Record, by: str, at: str) -> Record:
+    """The record without the pause, and not aborted any more. What has stopped it does not stop the next run."""
+    held = record.hold is not None
+    going = record.with_events(happened(EventKind.RESUMED, at, by=by)) if held else record
+    if record.phase is Phase.ABORTED or (held and record.phase is Phase.PAUSED):
+        return replace(noted(going, UpgradeEvent.RESUMED, f"Resumed by {by}.", at), codes=())
+    return going
 
 
 def _approved(record: Record, name: str, by: str, at: str) -> Record:

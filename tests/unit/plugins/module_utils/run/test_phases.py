@@ -19,7 +19,7 @@ TABLE = {
     "New": ("Pending", "Pending", "", "", "", "", "Failed", "", ""),
     "Pending": ("Pending", "Pending", *GOING, "Failed", "Aborted", ""),
     "Upgrading": ("", "Upgrading", *GOING, "Failed", "Aborted", ""),
-    "Paused": ("", "Upgrading", *NONE, "Aborted", ""),
+    "Paused": ("", "Upgrading", *NONE, "Aborted", "Paused"),
     "Failed": ("", "Upgrading", *NONE, "Aborted", ""),
     "Aborted": ("", "Upgrading", *NONE, "", "Paused"),
     "Completed": ("", "", *NONE, "", ""),

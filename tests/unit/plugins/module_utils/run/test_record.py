@@ -381,3 +381,14 @@ def test_a_check_that_one_run_has_left_out_stays_in_the_record() -> None:
     assert first is not None
     assert again is not None
     assert (first.skipped, again.skipped) == (("disk", "tasks"), ("disk", "settings", "tasks"))
+
+
+@pytest.mark.parametrize("event", [UpgradeEvent.ABORTED, UpgradeEvent.STOPPED, UpgradeEvent.PAUSED])
+def test_the_end_of_the_work_stops_a_batch_that_a_killed_run_has_left(event: UpgradeEvent) -> None:
+    left = changed(changed(first("b", "a"), "batch-01.b", "upgrading", "t1"), "batch-02.a", "waiting", "t2")
+    over = ended(left, event, "Ended.", "t3")
+    assert over is not None
+    assert [(each.state, each.started, each.ended) for each in over.batches] == [
+        ("failed", "t1", "t3"),
+        ("waiting", "", ""),
+    ]

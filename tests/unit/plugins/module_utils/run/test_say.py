@@ -27,13 +27,28 @@ def records(monkeypatch: pytest.MonkeyPatch) -> Records:
 
 def test_an_aborted_upgrade_is_resumed_by_name_and_goes_on_as_paused(records: Records) -> None:
     records.task("begun", plan=PLAN)
-    records.task("ended", event="aborted", summary="Aborted on request.")
+    records.task("ended", event="aborted", summary="Aborted on request.", codes=["stopped_by_request"])
     assert codes(records.task("paused", lock=None, summary="a storm")) == ["no_upgrade_under_way"]
     resumed = records.task("resumed", lock=None)
     assert (resumed["changed"], resumed["name"]) == (True, "lock")
-    assert records.task("read")["records"][0]["phase"] == "Paused"
+    (read,) = records.task("read")["records"]
+    assert (read["phase"], read["codes"]) == ("Paused", [])
     assert not records.task("resumed", lock=None)["changed"]
     assert records.task("begun", plan=PLAN)["record"]["phase"] == "Upgrading"
+
+
+def test_a_paused_upgrade_that_is_resumed_has_no_cause_of_its_pause(records: Records) -> None:
+    records.task("begun", plan=PLAN)
+    records.task("paused", lock=None, summary="a storm")
+    (running,) = records.task("read")["records"]
+    paused = {"event": "paused", "summary": "The upgrade has been paused by ops.", "codes": ["paused_on_request"]}
+    records.task("ended", **paused)
+    (before,) = records.task("read")["records"]
+    assert (before["phase"], before["codes"], running["reason"]) == ("Paused", ["paused_on_request"], "")
+    records.task("resumed", lock=None)
+    (after,) = records.task("read")["records"]
+    assert (after["phase"], after["codes"], after["hold"]) == ("Paused", [], None)
+    assert after["reason"].startswith("Resumed by ")
 
 
 def test_an_approval_that_nothing_waits_for_is_refused(records: Records) -> None:
