@@ -27,7 +27,7 @@ def exclude(task: Task, client: OpenSearchClient, names: Collection[str], second
         Refusal: they were not excluded; `Unreachable` if they may have been.
     """
     listed = ",".join(sorted(names))
-    with task.journal.doing(("excluded", listed, {})):
+    with task.journal.doing(("excluded", _named(listed), {})):
         client.order("POST", EXCLUSIONS, node_names=listed, timeout=f"{seconds:.0f}s")
 
 
@@ -55,10 +55,15 @@ def take_back(task: Task, client: OpenSearchClient, voting: Voting, names: Colle
     if there and not others:
         if not task.check_mode:
             task.still_wanted()
-        with task.journal.doing(("included", ",".join(sorted(there)), {})):
+        with task.journal.doing(("included", _named(",".join(sorted(there))), {})):
             if not task.check_mode:
                 client.order("DELETE", EXCLUSIONS, wait_for_removal="false")
     return others
+
+
+def _named(listed: str) -> str:
+    """The target of the acts, which a report names among other changes."""
+    return f"exclusion of {listed} from voting"
 
 
 def refused_by_server(act: Callable[[], None], *, lost: bool = True) -> Refusal | None:

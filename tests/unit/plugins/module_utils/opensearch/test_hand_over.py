@@ -52,9 +52,9 @@ def test_another_one_is_elected_and_all_vote_again(managers: str, batch: str, ex
     ]
     assert turn.actions() == [
         ("noted", UNDO),
-        ("excluded", excluded),
+        ("excluded", f"exclusion of {excluded} from voting"),
         ("handed_over", "a"),
-        ("included", excluded),
+        ("included", f"exclusion of {excluded} from voting"),
         ("noted", UNDO),
     ]
     assert turn.lines == [f"a has handed over to {servers.elected}"]
@@ -236,7 +236,7 @@ def test_what_a_killed_run_excluded_votes_again(part: str) -> None:
     outcome, actions = allocation(servers, "restored", part=part)
     assert (servers.excluded, servers.settings) == ([], Voters().settings)
     assert outcome.changed
-    assert [(each["action"], each["target"]) for each in actions] == [("included", "a")]
+    assert [(each["action"], each["target"]) for each in actions] == [("included", "exclusion of a from voting")]
     assert not allocation(servers, "restored", part=part)[0].changed
 
 
