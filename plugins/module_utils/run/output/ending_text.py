@@ -11,7 +11,7 @@ from ...common.words import duration, shortened
 from ..record.figures import longest_absence, seconds_between
 from ..record.record import Record
 from .plan_text import Words
-from .report import waits_of
+from .report import runs_of, waits_of
 
 SHORTEST_WAIT = 5.0
 """Seconds of a wait that is worth mentioning at the end."""
@@ -96,7 +96,7 @@ def _failed(end: Ending, words: Words) -> Iterator[str]:
 def _done(end: Ending, words: Words) -> Iterator[str]:
     record = end.record
     seconds = seconds_between(record.started, record.updated) if record else None
-    runs = {each.run for each in record.tries if each.run} if record else ()
+    runs = runs_of(record) if record else ()
     yield "Done" if seconds is None else f"Done in {duration(seconds)}"
     yield _count(end, words) + (f" in {len(runs)} runs" if len(runs) > 1 else "")
     yield "put back but for what the notes say" if end.remains else "everything put back"

@@ -178,7 +178,7 @@ def report_of(record: Record) -> Report:
         pauses=pauses,
         length=max((each.end for each in bars), default=0.0),
         at_work=whole - cut,
-        runs=len({each.run for each in record.history} | {each.run for each in record.tries if each.run}),
+        runs=len(runs_of(record)),
         members=len({name for each in record.tries for name in each.members}),
         phases=_phases(took),
         waits=waits_of(record)[:MOST_WAITS],
@@ -206,6 +206,12 @@ def _title(record: Record) -> str:
     if record.deed is not Deed.UPGRADE:
         return str(record.deed.value).capitalize()
     return f"Upgrade{f' of {record.system}' if record.system else ''} {record.aim}"
+
+
+def runs_of(record: Record) -> frozenset[str]:
+    """The runs of an upgrade. Its history also has those of the upgrades before it."""
+    history = {each.run for each in record.history if each.at >= record.started}
+    return frozenset(history | {each.run for each in record.tries}) - {""}
 
 
 def waits_of(record: Record) -> tuple[Wait, ...]:

@@ -13,6 +13,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.report
     MOST_WAITS,
     Report,
     report_of,
+    runs_of,
     waits_of,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import (
@@ -78,6 +79,16 @@ def test_batches_lie_on_one_axis_in_the_order_of_their_begin() -> None:
     assert (made.length, made.at_work, made.pauses, made.members, made.runs) == (31, 31, (), 2, 1)
     assert dict(made.phases) == {"stop": 2.0, "schedule": 0.0, "image": 0.0, "start": 6.0, "join": 0.0}
     assert [(each.away, dict(each.shares)["start"]) for each in made.bars] == [(4.0, 3.0), (4.0, 3.0)]
+
+
+def test_the_runs_are_those_of_this_upgrade_also_of_passes_that_took_no_batch() -> None:
+    before = RecordedEvent("2026-01-01T02:00:00Z", "of-the-last-upgrade", "Completed", "")
+    scheduled = RecordedEvent("2026-11-23T02:00:01Z", "", "Pending", "starts later")
+    passed = RecordedEvent("2026-11-23T02:00:02Z", "waited", "Paused", "The cluster is yellow.")
+    made = record(*TWO)
+    made = replace(made, events=(before, *made.events, scheduled, passed))
+    assert runs_of(made) == {"r1", "waited"}
+    assert report_of(made).runs == 2
 
 
 def test_a_long_pause_is_cut_out_and_told() -> None:
