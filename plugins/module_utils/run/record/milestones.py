@@ -13,7 +13,7 @@ from ...common.words import enumerate_few, shortened
 from .batch_events import late_words
 from .batches import BatchRecord
 from .conditions import Condition, StepState, Upgrade, with_upgrade
-from .phases import Phase
+from .phases import Phase, UpgradeEvent
 from .record import Record
 
 LONGEST = 300
@@ -61,10 +61,19 @@ def _start(record: Record) -> Iterator[Condition]:
         said, missed = f"from {start.at} to {start.end}, {start.policy}{late}", "" if begun else record.reason
         yield _condition(record, "Scheduled", since, record.started if begun else "", said, missed)
     if begun:
-        message = f"run {record.run} of {record.who} took the lock, with consent to plan {record.digest}"
+        message = f"{_runs(record)}, with consent to plan {record.digest}"
         yield _condition(record, "Started", record.started, record.started, message)
         skipped = f"without the checks {enumerate_few(record.skipped)}" if record.skipped else ""
         yield _condition(record, "GateBeforeUpgrade", record.started, record.started, skipped)
+
+
+def _runs(record: Record) -> str:
+    """The run that has started the upgrade, and the last one if that is another."""
+    begins = (each for each in record.history if each.kind == UpgradeEvent.AGREED.value and each.at == record.started)
+    first, last = next(begins, None), f"run {record.run} of {record.who}"
+    if first is None or first.run == record.run:
+        return f"{last} took the lock"
+    return f"run {first.run} of {first.by or record.who} took the lock, and last {last}"
 
 
 def _batches(record: Record) -> Iterator[Condition]:

@@ -13,7 +13,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.milest
     dated,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase, UpgradeEvent
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record, ended, noted
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record, begun, ended, noted
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_reading import parse_record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.size import record_text
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.recorded_start import Start
@@ -21,6 +21,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.re
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.test_record import (
     changed,
     first,
+    plan,
 )
 
 WAY = ["Started", "GateBeforeUpgrade", "GatesBeforeBatches", "BatchesDone", "GateAfterUpgrade", "Ended"]
@@ -45,22 +46,31 @@ def done(record: Record) -> Record:
 
 
 def test_a_plain_upgrade_has_conditions_from_its_start_to_its_end() -> None:
-    begun = first("b", "a")
-    assert [(each.type, each.status, each.start_time) for each in conditions_of(begun)] == [
+    started = first("b", "a")
+    assert [(each.type, each.status, each.start_time) for each in conditions_of(started)] == [
         ("Started", "True", "t0"),
         ("GateBeforeUpgrade", "True", "t0"),
     ]
-    half = changed(begun, "batch-01.b", "done", "t2", {"name": "b", "action": "replaced"})
+    half = changed(started, "batch-01.b", "done", "t2", {"name": "b", "action": "replaced"})
     half = changed(half, "batch-02.a", "upgrading", "t3")
     assert told(half)["GatesBeforeBatches"] == ("False", "1 of 2 passed")
     assert told(half)["BatchesDone"] == ("False", "1 of 2 done")
-    last = told(done(begun))
+    last = told(done(started))
     assert [last[name][0] for name in WAY] == ["True", "True", "True", "True", "False", "False"]
-    completed = ended(done(begun), UpgradeEvent.COMPLETED, "", "t9")
+    completed = ended(done(started), UpgradeEvent.COMPLETED, "", "t9")
     assert completed is not None
     assert [(each.type, each.status) for each in conditions_of(completed)] == [(name, "True") for name in WAY]
     times = {each.type: (each.start_time, each.complete_time) for each in conditions_of(completed)}
     assert (times["BatchesDone"], times["Ended"]) == (("t2", "t45"), ("t45", "t9"))
+
+
+def test_the_start_names_the_run_of_that_time_and_the_last_one() -> None:
+    night = first("b", "a")
+    assert told(night)["Started"][1] == "run night of ops@bastion took the lock, with consent to plan p1"
+    day = begun(changed(night, "batch-01.b", "done", "t2"), {**plan("a"), "digest": "p2"}, "day", "dev@laptop", "t3")
+    assert day is not None
+    said = "run night of ops@bastion took the lock, and last run day of dev@laptop, with consent to plan p2"
+    assert told(day)["Started"][1] == said
 
 
 def test_a_batch_that_is_stopped_or_an_end_that_is_not_good_says_why() -> None:
@@ -84,13 +94,13 @@ def test_a_schedule_and_skipped_checks_and_notices_stand_there_too() -> None:
     missed = noted(waits, UpgradeEvent.FAILED, "No one started it.", "t8")
     assert told(missed)["Scheduled"] == ("False", "from t5 to t6, soon, late since t7")
     assert causes(missed) == dict.fromkeys(("Scheduled", "Ended"), "No one started it.")
-    begun = replace(first("b", "a"), start=start).with_events(
+    started = replace(first("b", "a"), start=start).with_events(
         happened(EventKind.SKIPPED, "t1", about="disk"),
         *(happened(EventKind.NOTICED, "t1", about=key) for key in ("started-1a2b", "failed-3c4d")),
     )
-    assert told(begun)["Scheduled"][0] == "True"
-    assert told(begun)["GateBeforeUpgrade"] == ("True", "without the checks disk")
-    assert told(begun)["NoticesSent"] == ("True", "2 sent: failed, started")
+    assert told(started)["Scheduled"][0] == "True"
+    assert told(started)["GateBeforeUpgrade"] == ("True", "without the checks disk")
+    assert told(started)["NoticesSent"] == ("True", "2 sent: failed, started")
 
 
 def test_steps_stand_between_the_start_and_the_batches() -> None:
