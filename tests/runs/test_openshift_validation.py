@@ -41,9 +41,9 @@ class Measured(Figures, CalledOpenShift):
         return super().variables(**{"upgrade_metrics_path": str(self.folder), **more})
 
     def validation(self) -> list[tuple[str, str]]:
-        """Status and message of the condition of the record."""
+        """Status and cause of the condition of the record."""
         found = self.record()["upgrades"][-1]["conditions"]
-        return [(each["status"], each["message"]) for each in found if each["type"] == "Validation"]
+        return [(each["status"], each["cause"]) for each in found if each["type"] == "Validation"]
 
 
 def test_a_target_that_is_not_offered_has_a_metric_and_a_condition(here: World, tmp_path: Path) -> None:
@@ -51,8 +51,8 @@ def test_a_target_that_is_not_offered_has_a_metric_and_a_condition(here: World, 
     refused = here.play(PLAYBOOK, cluster.variables(target_version="4.18.9"))
     assert codes(refused) == ["update_not_offered"]
     assert (cluster.figures("reason", "code"), cluster.figures("phase", "phase")) == ({"update_not_offered"}, {"New"})
-    ((status, message),) = cluster.validation()
-    assert (status, "does not offer 4.18.9" in message) == ("False", True)
+    ((status, cause),) = cluster.validation()
+    assert (status, "does not offer 4.18.9" in cause) == ("False", True)
     assert cluster.openshift.observer.writes == []
     shown = here.play(STATUS, {name: cluster.variables()[name] for name in ("upgrade_namespace", "upgrade_kubernetes")})
     assert "does not offer 4.18.9" in shown.output

@@ -11,7 +11,7 @@ from typing import Any
 from ..common.arguments import CONNECTIONS, RECORD, WAIT
 from ..common.errors import Refusal
 from ..common.side_by_side import ParallelWork, side_by_side
-from ..common.task import Contract, Outcome, Task
+from ..common.task import Contract, Outcome, Task, attempt
 from ..common.timestamps import utc_now
 from ..common.verdict import State, Verdict, combine
 from ..common.waiting import FIRST_ANSWER
@@ -31,7 +31,7 @@ from .record.record_keeping import read_records
 from .record.requests import judge_standing
 from .start.approvals import covered, judge_aborted, judge_hold, judge_reached, points_in
 from .start.early_look import EARLY, early_questions
-from .start.refused_plan import note_outcome, publish_raised
+from .start.refused_plan import note_outcome
 from .start.request import REQUESTED, judge_due, requested_in
 from .start.schedule import SCHEDULE, judge_held, judge_window, schedule_in, to_fix
 from .start.start import start_of, start_under_lock
@@ -102,17 +102,33 @@ def work_of(system: System) -> Callable[[Task], Outcome]:
     def run(task: Task) -> Outcome:
         state = task.params["state"]
         task = replace(task, params=system.options_of(task.params))
-        if state == "planned":
-            try:
-                return _plan(task, system)
-            except Refusal as error:
-                _note_raised(task, system, task.verdict_of(error))
-                raise
         if state in system.states:
             return system.states[state](under_lock(task, system.lock_store) if task.params["lock"] else task)
-        return {"begun": begin, "ended": end}[state](task, _parts_of(system), PATIENCE)
+        if state == "ended":
+            return end(task, _parts_of(system), PATIENCE)
+        if state == "begun":
+            return _with_cluster(task, system, begin(task, _parts_of(system), PATIENCE))
+        return _with_cluster(task, system, attempt(lambda given: _planned(given, system), task))
 
     return run
+
+
+def _with_cluster(task: Task, system: System, outcome: Outcome) -> Outcome:
+    """The outcome with the UUID of the cluster, which gives figures and notices of a refusal their name."""
+    wanted = task.params["announce"] and not task.check_mode
+    if wanted and not outcome.verdict.passed and "cluster_uuid" not in outcome.more:
+        with suppress(Refusal):
+            cluster = system.uuid(with_arguments(task, wait=False))
+            return replace(outcome, more={**outcome.more, "cluster_uuid": cluster})
+    return outcome
+
+
+def _planned(task: Task, system: System) -> Outcome:
+    try:
+        return _plan(task, system)
+    except Refusal as error:
+        _announce_raised(task, system, task.verdict_of(error))
+        raise
 
 
 def _parts_of(system: System) -> Parts:
@@ -229,26 +245,19 @@ def _plan(task: Task, system: System) -> Outcome:
     if system.announce and wanted and whole.state is State.REFUSED:
         system.announce(task, order, whole)
     if wanted and start.state is not State.WAITING:
-        # A window that is over is noted in the record by now.
-        latest = _records_of(task, order.more)[1] if start.state is State.REFUSED else records
-        note_outcome(task, plan, whole, latest, recorded=system.notes_refusals)
+        note_outcome(task, plan, whole, records, recorded=system.notes_refusals)
     if start.state is State.WAITING and not task.params["wait"]:
         whole = combine((to_fix(verdict), start))
         planned = replace(planned, more={**planned.more, "to_fix": _early_findings(task, verdict)})
     return _shown(task, system, replace(planned, verdict=whole))
 
 
-def _note_raised(task: Task, system: System, verdict: Verdict) -> None:
-    """Publish and announce a refusal for which there is no plan. Nothing fails, or waits, if that cannot be done."""
-    if not task.params["announce"] or task.check_mode or verdict.state is not State.REFUSED:
-        return
-    once = with_arguments(task, wait=False)
-    with suppress(Refusal):
-        cluster = system.uuid(once)
-        publish_raised(once, cluster, verdict, _records_of(once, {"cluster_uuid": cluster})[1])
-    if system.announce:
+def _announce_raised(task: Task, system: System, verdict: Verdict) -> None:
+    """Announce a refusal for which there is no plan. Nothing fails, or waits, if that cannot be done."""
+    wanted = task.params["announce"] and not task.check_mode
+    if system.announce and wanted and verdict.state is State.REFUSED:
         with suppress(Refusal):
-            system.announce(once, Outcome(Verdict()), verdict)
+            system.announce(with_arguments(task, wait=False), Outcome(Verdict()), verdict)
 
 
 def _window_of(task: Task, system: System, more: Mapping[str, Any]) -> Verdict:

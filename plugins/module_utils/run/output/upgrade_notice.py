@@ -24,6 +24,7 @@ from ..record.answers import reporting
 from ..record.kept_in import store_of
 from ..record.record import Record
 from ..record.record_keeping import RecordStore, change_record, unreadable
+from ..start.refused_plan import publish_not_begun
 from ..start.request import REQUEST_KUBERNETES, Requested
 from ..start.upgrade_request import STATES, note_state
 from .notices import REPEATED, content_of, is_sent, notice_key, with_notice
@@ -47,6 +48,8 @@ CONTRACT = Contract(
 )
 
 
+NOT_BEGUN = ("waiting", "delayed", "refused", "failed")
+"""The states of an upgrade whose run has not begun."""
 PATIENCE = Patience(30.0, 2.0)
 """Seconds for which the record is asked for, and between two looks."""
 
@@ -56,11 +59,31 @@ def run(task: Task) -> Outcome:
 
     No upgrade fails because a notice cannot be sent.
     """
+    try:
+        reported = _reported(task)
+    except Refusal:
+        _publish(task)
+        raise
+    # That the notice was sent is noted in the record, whose figures do not know why this run has not begun.
+    _publish(task)
+    return reported
+
+
+def _reported(task: Task) -> Outcome:
     _note(task)
     left_out = task.params["plan"].get("notices_left_out") or ()
     if task.params["url"] and task.params["state"] not in left_out:
         return _notice(task)
     return Outcome(Verdict(), bool(task.journal.as_result()))
+
+
+def _publish(task: Task) -> None:
+    """Publish the figures of a run that has not begun. Those of a run at work are published with its record."""
+    plan, state = task.params["plan"], task.params["state"]
+    if state in NOT_BEGUN and not task.params["lock"]:
+        # A plan that waits is no problem, but a cluster that gives no answer is one.
+        codes = task.params["codes"] if state != "waiting" or not plan.get("digest") else None
+        publish_not_begun(task, str(plan.get("cluster_uuid") or ""), codes)
 
 
 def _note(task: Task) -> None:

@@ -24,7 +24,7 @@ from ..record.measures import measures_of, measures_of_codes
 from ..record.metrics import publisher_of
 from ..record.phases import Phase
 from ..record.record import Record, planned_record
-from ..record.record_keeping import Nowhere, change_record
+from ..record.record_keeping import Nowhere, change_record, read_records
 
 
 def note_outcome(
@@ -35,36 +35,44 @@ def note_outcome(
     `records` are those of its cluster. If it has none of an upgrade that was scheduled or started, one is made where
     that is wanted (`recorded`). A request has its own answer.
     """
-    is_refused, codes = verdict.state is State.REFUSED, _codes(verdict)
-    if is_refused and recorded and not task.params["request"] and all(map(_is_new, records)):
+    if verdict.state is not State.REFUSED:
+        if not plan["batches"]:
+            publish_not_begun(task, plan["cluster_uuid"], ())
+    elif recorded and not task.params["request"] and all(map(_is_new, records)):
         with suppress(Refusal):
-            _record(task, plan, verdict, codes)
-    elif is_refused or not plan["batches"]:
-        _publish(task, plan["cluster_uuid"], codes, records)
+            _record(task, plan, verdict)
 
 
-def publish_raised(task: Task, cluster: str, verdict: Verdict, records: Sequence[Record]) -> None:
-    """Publish the codes of a refusal for which there is no plan. `records` are those of its cluster."""
-    _publish(task, cluster, _codes(verdict), records)
+def publish_not_begun(task: Task, cluster: str, codes: Sequence[str] | None) -> None:
+    """Publish the figures of the upgrade of a cluster whose run has not begun, for reasons with these codes.
+
+    Without codes, they are those of its record. If the cluster has not said which one it is (`cluster` is empty), it is
+    the only one with records in the place. Nothing fails if the figures cannot be published.
+    """
+    publish = publisher_of(task)
+    if publish is None or task.check_mode:
+        return
+    found = list[Record]()
+    with suppress(Refusal):
+        found = [*read_records(store_of(task.params))[0].values()]
+    known = {cluster or each.cluster for each in found} or {cluster}
+    if len(known) > 1 or "" in known:
+        return
+    (cluster,) = known
+    last = next((each for each in reversed(found) if each.cluster == cluster), None)
+    if last is None:
+        measures = measures_of_codes(codes or ())
+    else:
+        measures = measures_of(last if codes is None else replace(last, codes=tuple(codes)))
+    publish(name_for(cluster), lambda: measures)
 
 
 def _is_new(record: Record) -> bool:
     return record.phase is Phase.NEW
 
 
-def _codes(verdict: Verdict) -> list[str]:
-    return unique(each.code for each in verdict.reasons if each.state is State.REFUSED)
-
-
-def _publish(task: Task, cluster: str, codes: Sequence[str], records: Sequence[Record]) -> None:
-    """Publish the figures of the upgrade of a cluster, with these codes as those with which its last run ended."""
-    publish, last = publisher_of(task), records[-1] if records else None
-    if publish is not None and not task.check_mode:
-        known = measures_of(replace(last, codes=tuple(codes))) if last is not None else measures_of_codes(codes)
-        publish(name_for(cluster), lambda: known)
-
-
-def _record(task: Task, plan: Mapping[str, Any], verdict: Verdict, codes: Sequence[str]) -> None:
+def _record(task: Task, plan: Mapping[str, Any], verdict: Verdict) -> None:
+    codes = unique(each.code for each in verdict.reasons if each.state is State.REFUSED)
     said, at = " ".join(each.message for each in verdict.deciding()), now_text()
     store = reporting(task, store_of(task.params))
 
