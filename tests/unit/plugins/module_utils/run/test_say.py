@@ -41,10 +41,10 @@ def test_a_paused_upgrade_that_is_resumed_has_no_cause_of_its_pause(records: Rec
     records.task("begun", plan=PLAN)
     records.task("paused", lock=None, summary="a storm")
     (running,) = records.task("read")["records"]
-    paused = {"event": "paused", "summary": "The upgrade has been paused by ops.", "codes": ["paused_on_request"]}
-    records.task("ended", **paused)
+    said, code = "The upgrade has been paused by ops.", "paused_on_request"
+    records.task("ended", event="paused", summary=said, codes=[code])
     (before,) = records.task("read")["records"]
-    assert (before["phase"], before["codes"], running["reason"]) == ("Paused", ["paused_on_request"], "")
+    assert (before["phase"], before["codes"], running["reason"]) == ("Paused", [code], "")
     records.task("resumed", lock=None)
     (after,) = records.task("read")["records"]
     assert (after["phase"], after["codes"], after["hold"]) == ("Paused", [], None)
