@@ -213,14 +213,15 @@ def test_status_names_the_next_step_of_an_upgrade_that_has_ended() -> None:
     batches = [{"state": "done", "members": ["a"], "took": [], "waited": []}]
     missed = {"phase": "Failed", "start": {"at": "t1", "end": "t2", "policy": "start", "findings": [], "cured": []}}
     paused = {"phase": "Paused", "batches": batches}
-    resume = "Resume it with the playbook resume, or remove the annotation upgrade.stateful/pause of its record."
+    resume = "Resume it with the playbook resume. Then run the playbook again to continue."
+    remove = "Remove the annotation upgrade.stateful/pause of its record. Then run"
     held = {"hold": {"by": "ops", "at": "t1", "reason": ""}}
     cases: list[tuple[dict[str, Any], str]] = [
         (missed, "None of its batches has started. Run the playbook again with another time (upgrade_at)."),
         ({**paused, "points": points}, "Approve canary with the playbook approve (upgrade_approval). Then run"),
         ({**paused, "points": points[1:]}, "Run the playbook again to continue."),
         ({**paused, **held}, resume),
-        ({**paused, "codes": ["paused_on_request"]}, resume),
+        ({**paused, "codes": ["paused_on_request"]}, remove),
     ]
     for record, said in cases:
         assert any(line.startswith(f"  {said}") for line in lines_of(record, free=True)), said

@@ -8,14 +8,14 @@ from typing import Any
 
 from ..record.events import EventKind, happened
 from ..record.record import Record
-from ..start.approvals import PAUSED
+from ..start.approvals import MISSING, PAUSED
 
 AGAIN = frozenset({"failed", "cancelled"})
 """The states in which an upgrade can be again after further batches, for a reason with the same code. That batches are
 late is sent once for all of them."""
 REPEATED = frozenset({"waiting", "refused"})
 """The states before a start, which each pass reports until it starts. The others are reported by one run alone."""
-OF_PEOPLE = frozenset({"approval_missing", PAUSED})
+OF_PEOPLE = frozenset({MISSING, PAUSED})
 """The codes for which the same is true of an upgrade that is paused. Single passes pause for others again and again."""
 
 

@@ -133,8 +133,10 @@ def _next(record: Record) -> Iterator[str]:
         yield "No run continues it until the playbook resume has run."
     elif phase == "Failed" and start:
         yield "None of its batches has started. Run the playbook again with another time (upgrade_at)."
-    elif phase == "Paused" and (record.get("hold") or PAUSED in record.get("codes", ())):
-        yield f"Resume it with the playbook resume, or remove the annotation {PAUSE} of its record. Then run it again."
+    elif phase == "Paused" and record.get("hold"):
+        yield "Resume it with the playbook resume. Then run the playbook again to continue."
+    elif phase == "Paused" and PAUSED in record.get("codes", ()):
+        yield f"Remove the annotation {PAUSE} of its record. Then run the playbook again to continue."
     elif phase == "Paused":
         done = record.get("dropped", 0) + sum(each["state"] == "done" for each in record.get("batches") or ())
         due = [each.name for each in _unapproved(record) if each.after <= done]

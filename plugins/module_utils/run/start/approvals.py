@@ -24,6 +24,8 @@ APPROVED = "upgrade.stateful/approved"
 """The annotation of a record with the names of approved points, separated by commas."""
 PAUSED = "paused_on_request"
 """The code of a pause that a person has asked for."""
+MISSING = "approval_missing"
+"""The code of a point that has to be approved."""
 LONGEST = 500
 """Characters of a reason that are kept."""
 
@@ -200,7 +202,7 @@ def judge_points(
     for point in points:
         if done >= point.after and not any(each.is_of(point) for each in approvals or ()):
             yield waiting(
-                "approval_missing",
+                MISSING,
                 f"The upgrade waits for the approval {point.name} (batches done: {done}).{also}",
                 f"Approve it with the playbook approve and upgrade_approval={point.name}, then run again.",
                 about=point.name,

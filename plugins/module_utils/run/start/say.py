@@ -17,6 +17,7 @@ from ..record.record import Record, noted
 from ..record.record_keeping import Change, Kept, RecordStore, change_record, readable, unreadable
 from ..record.requests import judge_still_standing
 from .approvals import (
+    MISSING,
     PAUSE,
     Approval,
     annotated,
@@ -113,7 +114,12 @@ def _approved(record: Record, name: str, by: str, at: str) -> Record:
     point = next(each for each in record.points if each.name == name)
     if any(each.is_of(point) for each in record.approvals):
         return record
-    return _with_approvals(record, [Approval(name, by, at, point.place)])
+    approved = _with_approvals(record, [Approval(name, by, at, point.place)])
+    # It says no longer that it waits for an approval, unless it waits for another one.
+    waits = not judge_points(record.points, approved.approvals, record.batches_done).passed
+    if waits or {*record.codes} != {MISSING}:
+        return approved
+    return replace(approved, reason=f"{name} was approved by {by}.", codes=(), updated=at)
 
 
 def _with_approvals(record: Record, approvals: Iterable[Approval]) -> Record:

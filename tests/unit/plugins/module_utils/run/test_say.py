@@ -65,6 +65,20 @@ def test_an_approval_that_nothing_waits_for_is_refused(records: Records) -> None
     assert (again["changed"], len(records.task("read")["records"][0]["approvals"])) == (False, 1)
 
 
+def test_an_upgrade_whose_points_are_approved_says_no_longer_that_it_waits_for_them(records: Records) -> None:
+    records.task("begun", plan={**PLAN, "approvals": [*POINTS, {"name": "second", "after": 1}]})
+    records.task(**BATCH, batch_state="upgrading")
+    records.task(**BATCH, batch_state="done")
+    said, code = "The upgrade waits for the approval canary (batches done: 1).", "approval_missing"
+    records.task("ended", event="paused", summary=said, codes=[code])
+    records.task("approved", lock=None, approval="canary")
+    (one,) = records.task("read")["records"]
+    assert (one["reason"], one["codes"]) == (said, [code])
+    records.task("approved", lock=None, approval="second")
+    (both,) = records.task("read")["records"]
+    assert (both["reason"].partition(" by ")[0], both["codes"]) == ("second was approved", [])
+
+
 def test_a_point_that_has_moved_is_approved_anew(records: Records) -> None:
     """The same upgrade goes on with other points: an old approval is of the place where it was given."""
     records.task("begun", plan={**PLAN, "approvals": [{"name": "rest", "after": 0}]})
