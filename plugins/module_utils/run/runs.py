@@ -240,14 +240,15 @@ def _plan(task: Task, system: System) -> Outcome:
     verdict = combine((order.verdict, *(outcome.verdict for outcome in found), same, place, reached, window))
     plan = {**planned.more, **_around(task, order, system)}
     start = start_of(task, plan, records, verdict)
-    whole = combine((verdict, start, *_said_by_people(task, plan, records)))
+    people = tuple(_said_by_people(task, plan, records))
+    whole = combine((verdict, start, *people))
     wanted = task.params["announce"] and not task.check_mode
     if system.announce and wanted and whole.state is State.REFUSED:
         system.announce(task, order, whole)
     if wanted and start.state is not State.WAITING:
         note_outcome(task, plan, whole, records, recorded=system.notes_refusals)
     if start.state is State.WAITING and not task.params["wait"]:
-        whole = combine((to_fix(verdict), start))
+        whole = combine((to_fix(verdict), *people, start))
         planned = replace(planned, more={**planned.more, "to_fix": _early_findings(task, verdict)})
     return _shown(task, system, replace(planned, verdict=whole))
 

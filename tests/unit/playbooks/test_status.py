@@ -208,6 +208,15 @@ def test_status_tells_the_phase_with_its_reason(phase: str, reason: str, said: s
     assert any(lines[1:]) == bool(said or record["batches"])
 
 
+@pytest.mark.parametrize(
+    ("phase", "said"), [("Pending", "starts"), ("Failed", "was to start"), ("Aborted", "was to start")]
+)
+def test_status_says_of_a_start_that_will_not_come_that_it_was_planned(phase: str, said: str) -> None:
+    start = {"at": "t1", "end": "t2", "policy": "start_only", "findings": [], "cured": []}
+    lines = lines_of({"phase": phase, "start": start}, free=True)
+    assert f"to 3.8.0, {said} t1 (window until t2, start_only), plan p1" in lines[0]
+
+
 def test_status_names_the_next_step_of_an_upgrade_that_has_ended() -> None:
     points = [{"name": "canary", "after": 1}, {"name": "rest", "after": 2}]
     batches = [{"state": "done", "members": ["a"], "took": [], "waited": []}]

@@ -42,7 +42,8 @@ def _head(record: Record) -> str:
     start = record.get("start") or {}
     begun = f"begun {record['started']}"
     if start and not record["run"]:
-        begun = f"starts {start['at']} (window until {start['end']}, {start['policy']})"
+        starts = "was to start" if record["phase"] in ("Failed", "Aborted") else "starts"
+        begun = f"{starts} {start['at']} (window until {start['end']}, {start['policy']})"
     parts = [record["phase"], record["aim"], begun, f"plan {record['digest']}", record.get("reason")]
     return f"{record['name']}: {', '.join(str(part) for part in parts if part)}"
 

@@ -60,7 +60,7 @@ def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], fou
     if schedule is None:
         return Verdict()
     now, commenced, deed = utc_now(), bool(plan["commenced"]), deed_of(plan)
-    if now >= schedule.at and _is_over(task, plan, records):
+    if _is_over(task, plan, records):
         return Verdict()
     judged = partial(judge_start, schedule, commenced=commenced, predicted=plan["predicted_seconds"], deed=deed)
     verdict = judged(now)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import EventKind, happened
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.request import requested_in
@@ -12,6 +14,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.re
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.test_upgrade_plan import (
     Modules,
     codes,
+    moment,
 )
 
 
@@ -34,6 +37,20 @@ def test_an_aborted_upgrade_waits_to_be_resumed_unless_another_takes_its_place(m
     assert codes(modules.plan()) == []
     modules.records["here"] = in_phase(Phase.PAUSED)
     assert codes(modules.plan()) == []
+
+
+@pytest.mark.parametrize("seconds", [-60, 600])
+def test_an_aborted_upgrade_is_not_said_to_start_at_its_time(modules: Modules, seconds: int) -> None:
+    modules.records["here"] = in_phase(Phase.ABORTED)
+    for waits in (False, True):
+        assert codes(modules.plan(at=moment(seconds), wait=waits)) == ["aborted_on_request"]
+    assert codes(modules.plan(at=moment(600), wait=False, supersede=True)) == ["starts_later"]
+
+
+def test_a_paused_upgrade_says_so_also_before_its_start(modules: Modules) -> None:
+    paused = in_phase(Phase.PENDING).with_events(happened(EventKind.HELD, "t1", by="ops"))
+    modules.records["here"] = replace(paused, run="")
+    assert codes(modules.plan(at=moment(600), wait=False)) == ["paused_on_request", "starts_later"]
 
 
 def test_a_request_that_was_carried_out_does_nothing_more(modules: Modules) -> None:
