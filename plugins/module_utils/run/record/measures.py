@@ -65,7 +65,7 @@ def _of_the_whole(record: Record) -> Iterator[Measure]:
     for phase in Phase:
         yield Measure("phase", {"phase": phase.value, **about}, float(record.phase is phase))
     yield from measures_of_codes(record.codes)
-    yield from _moment("start_time_seconds", record.started)
+    yield from _moment("start_time_seconds", record.started if record.run else "")
     yield from _moment("update_time_seconds", record.updated)
 
 

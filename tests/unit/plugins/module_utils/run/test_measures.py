@@ -50,4 +50,5 @@ def test_steps_and_the_start_are_told_if_there_are_any() -> None:
 
 
 def test_a_moment_that_is_none_has_no_figure() -> None:
-    assert of(replace(RECORD, started="", updated="yesterday"), "start_time_seconds") == {}
+    for none in ({"started": "", "updated": "yesterday"}, {"run": ""}):
+        assert of(replace(RECORD, **none), "start_time_seconds") == {}
