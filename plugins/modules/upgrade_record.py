@@ -310,7 +310,7 @@ records:
       known, of a newer collection, are ignored.
     - All but C(schema) are empty in a record that was written before they were kept.
     - C(lock.processes) is the state of the holder's processes, as far as this machine knows - V(alive), V(ending),
-      V(gone) or V(unknown).
+      V(gone) or V(unknown). C(lock.overdue) says whether it was not renewed for as long as it lasts.
   returned: with O(state=read)
   type: list
   elements: dict

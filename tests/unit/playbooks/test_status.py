@@ -209,6 +209,25 @@ def test_status_tells_the_phase_with_its_reason(phase: str, reason: str, said: s
 
 
 @pytest.mark.parametrize(
+    ("processes", "overdue", "said"),
+    [
+        (
+            "unknown",
+            True,
+            "  The run night of ops holds the lock, and has not renewed it since 2026-01-01T00:00:00Z, al",
+        ),
+        ("unknown", False, "  ops is at work"),
+        ("alive", True, "  ops is at work"),
+    ],
+)
+def test_status_says_of_a_run_elsewhere_whose_lock_is_old_that_it_may_be_interrupted(
+    processes: str, overdue: bool, said: str
+) -> None:
+    lock = {**LOCK, "processes": processes, "overdue": overdue, "seconds": 60}
+    assert lines_of({"lock": lock}, free=False)[1].startswith(said)
+
+
+@pytest.mark.parametrize(
     ("phase", "said"), [("Pending", "starts"), ("Failed", "was to start"), ("Aborted", "was to start")]
 )
 def test_status_says_of_a_start_that_will_not_come_that_it_was_planned(phase: str, said: str) -> None:

@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 from ...common import ancestry
 from ...common.errors import Refusal, Unreachable, refusal
 from ...common.task import Task, passed_or_raise
-from ...common.timestamps import now_text
+from ...common.timestamps import now_text, utc_now
 from ...common.verdict import Reason, remark
 from ...common.waiting import Patience
+from ..record.figures import timestamp
 from ..undo.undo import Writer, place_of
-from .lock import Life, Lock, LockStore, Sight, judge_free
+from .lock import SHORTEST, Life, Lock, LockStore, Sight, judge_free
 
 Seen = TypeVar("Seen")
 
@@ -80,6 +81,19 @@ def shown(lock: Lock | None) -> dict[str, Any]:
         return {"run": None}
     names = ("run", "who", "since", "renewed", "doing", "stop")
     return {name: getattr(lock, name) for name in names if getattr(lock, name)}
+
+
+def holder_of(lock: Lock | None) -> dict[str, Any] | None:
+    """The holder of a lock with all that people want to know of it; None without one.
+
+    The clocks of two machines may differ, so that it is `overdue` is no proof that its run is dead.
+    """
+    if lock is None or not lock.run:
+        return None
+    names = ("run", "who", "since", "renewed", "seconds", "doing", "stop")
+    renewed = timestamp(lock.renewed)
+    overdue = renewed is not None and (utc_now() - renewed).total_seconds() > max(SHORTEST, lock.seconds)
+    return {**{name: getattr(lock, name) for name in names}, "processes": life_of(lock).value, "overdue": overdue}
 
 
 def writer_of(task: Task) -> Writer:

@@ -14,6 +14,8 @@ from ..record.batches import LEFT
 from ..start.approvals import PAUSE, PAUSED, Approval, Point, points_in
 
 Record = Mapping[str, Any]
+UNKNOWN = "unknown"
+"""The state of the processes of a run on another machine."""
 GONE = ("gone", "ending")
 """States of the processes of a run that was interrupted."""
 OVER = ("Completed", "Aborted")
@@ -113,6 +115,9 @@ def _of_run(record: Record, free: bool) -> Iterator[str]:
     if lock and lock["processes"] in GONE:
         gone = f"The run {lock['run']} of {lock['who']} was interrupted: its processes on this machine are gone."
         yield f"{gone} {GO_ON}"
+    elif lock and lock["processes"] == UNKNOWN and lock.get("overdue"):
+        held = f"The run {lock['run']} of {lock['who']} holds the lock, and has not renewed it since"
+        yield f"{held} {lock['renewed'][:19]}Z, although it lasts {lock['seconds']} s: it may be interrupted. {GO_ON}"
     elif lock:
         waits = f", waiting: {lock['doing']}" if lock["doing"] else ""
         asked = f", asked to stop {lock['stop']}" if lock["stop"] else ""

@@ -14,7 +14,7 @@ from ...common.verdict import Reason, Verdict, combine, remark
 from ..counts import Counts, counted_after, counted_before
 from ..lock.held_lock import who
 from ..lock.lock import Lock
-from ..lock.lock_watch import life_of
+from ..lock.lock_watch import holder_of
 from ..pace import done_text, usual_absence, with_last
 from ..start.approvals import PAUSED
 from .batches import deed_of
@@ -233,11 +233,13 @@ def show_records(
             "aim": records[name].aim,
             **of_system(records[name]),
             **_replaced(records[name]),
-            "lock": _holder(locks.get(name)),
+            "lock": holder_of(locks.get(name)),
         }
         for name in sorted(records, key=lambda name: records[name].updated)
     ]
-    unrecorded = [{"name": name, "lock": _holder(lock)} for name, lock in sorted(locks.items()) if name not in records]
+    unrecorded = [
+        {"name": name, "lock": holder_of(lock)} for name, lock in sorted(locks.items()) if name not in records
+    ]
     return Outcome(combine((denied, broken)), more={"records": shown + unrecorded})
 
 
@@ -248,13 +250,6 @@ def _replaced(record: Record) -> dict[str, Any]:
 
 def _whole(record: Record) -> dict[str, Any]:
     return {**record.as_result(), "conditions": [asdict(each) for each in conditions_of(record)]}
-
-
-def _holder(lock: Lock | None) -> dict[str, Any] | None:
-    if lock is None or not lock.run:
-        return None
-    names = ("run", "who", "since", "renewed", "seconds", "doing", "stop")
-    return {**{name: getattr(lock, name) for name in names}, "processes": life_of(lock).value}
 
 
 def begins_after(params: Mapping[str, Any], limit: str, at: int) -> bool:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common import ancestry
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.timestamps import now_text
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import cluster
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.held_lock import who
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock import Life, name_for
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock_watch import life_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock_watch import holder_of, life_of
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.stores import (
     DEAD,
     DEFAULTS,
@@ -29,6 +30,15 @@ Json = dict[str, Any]
 
 def codes(result: Mapping[str, Any]) -> list[str]:
     return [reason["code"] for reason in result["verdict"]["reasons"]]
+
+
+@pytest.mark.parametrize(
+    ("renewed", "overdue"), [("2026-01-01T00:00:00.5Z", True), (now_text(), False), ("", False), ("2026", False)]
+)
+def test_a_lock_that_was_not_renewed_for_as_long_as_it_lasts_is_overdue(renewed: str, overdue: bool) -> None:
+    holder = holder_of(replace(OTHER, renewed=renewed, seconds=3600))
+    assert holder is not None
+    assert holder["overdue"] is overdue
 
 
 def test_taken_and_given_back() -> None:
