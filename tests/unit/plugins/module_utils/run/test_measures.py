@@ -50,5 +50,8 @@ def test_steps_and_the_start_are_told_if_there_are_any() -> None:
 
 
 def test_a_moment_that_is_none_has_no_figure() -> None:
-    for none in ({"started": "", "updated": "yesterday"}, {"run": ""}):
-        assert of(replace(RECORD, **none), "start_time_seconds") == {}
+    assert of(replace(RECORD, started="", updated="yesterday"), "start_time_seconds") == {}
+
+
+def test_an_upgrade_that_no_run_has_started_has_no_start_time() -> None:
+    assert of(replace(RECORD, run=""), "start_time_seconds") == {}
