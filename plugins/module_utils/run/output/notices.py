@@ -7,7 +7,9 @@ from hashlib import sha256
 from typing import Any
 
 from ..record.events import EventKind, happened
+from ..record.phases import Deed
 from ..record.record import Record
+from ..record.trying import SKIPPED_NOTICE
 from ..start.approvals import MISSING, PAUSED
 
 AGAIN = frozenset({"failed", "cancelled"})
@@ -17,6 +19,10 @@ REPEATED = frozenset({"waiting", "refused"})
 """The states before a start, which each pass reports until it starts. The others are reported by one run alone."""
 OF_PEOPLE = frozenset({MISSING, PAUSED})
 """The codes for which the same is true of an upgrade that is paused. Single passes pause for others again and again."""
+
+STATE_WORDS = {SKIPPED_NOTICE: "continues without additional capacity"}
+"""The words of a notice for a state that is no word."""
+UPGRADE = Deed.UPGRADE.value
 
 
 def notice_key(state: str, codes: Collection[str], record: Record | None) -> str:
@@ -54,17 +60,19 @@ def content_of(
 ) -> dict[str, Any]:
     """The content of a notice: the user's own, or all that is known, with one sentence in `text`.
 
-    `facts` has the `state`, the `cause`, the `codes`, the `target_version`, the `plan`, the `place`, the `run` and the
-    time (`at`).
+    `facts` has the `state`, the `cause`, the `codes`, the `target_version`, the `deed`, the `plan`, the `place`, the
+    `run` and the time (`at`).
     """
     if body:
         return dict(body)
     cause = f": {facts['cause']}" if facts["cause"] else "."
     system = record.system if record is not None and record.system else "cluster"
-    target = f" to {facts['target_version']}" if facts["target_version"] else ""
+    # A restart leads to no other version.
+    target = f" to {facts['target_version']}" if facts["target_version"] and facts["deed"] == UPGRADE else ""
+    state = STATE_WORDS.get(facts["state"], f"is {facts['state']}")
     return {
         **facts,
-        "text": f"The upgrade of {facts['place'] or system}{target} is {facts['state']}{cause}",
+        "text": f"The {facts['deed']} of {facts['place'] or system}{target} {state}{cause}",
         "system": system,
         "phase": record.phase.value if record is not None else "",
         "key": key,

@@ -22,6 +22,7 @@ from ...common.web import NoAnswer, send
 from ..lock.lock import name_for
 from ..record.answers import reporting
 from ..record.kept_in import store_of
+from ..record.phases import Deed
 from ..record.record import Record
 from ..record.record_keeping import RecordStore, change_record, unreadable
 from ..start.refused_plan import publish_not_begun
@@ -139,6 +140,7 @@ def _sent(task: Task, host: str) -> Outcome:
         return Outcome(Verdict(), more={"key": key})
     facts = {each: params[each] for each in ("state", "cause", "codes")}
     facts |= {"target_version": plan.get("target_version") or "", "plan": plan.get("digest") or ""}
+    facts |= {"deed": plan.get("deed") or Deed.UPGRADE.value}
     facts |= {"place": params["namespace"] or "", "run": task.run, "at": now_text()}
     content = content_of(facts, record, params["body"], key)
     noted = Verdict()

@@ -122,6 +122,20 @@ def test_a_state_is_told_once_and_again_with_other_reasons(hook: Webhook, folder
     assert hook.got[1]["text"] == "The upgrade of cluster to 3.8.0 is paused: The window is over."
 
 
+@pytest.mark.parametrize(
+    ("state", "deed", "said"),
+    [
+        ("completed", "restart", "The restart of cluster is completed."),
+        ("scale_skipped", "upgrade", "The upgrade of cluster to 3.8.0 continues without additional capacity."),
+    ],
+)
+def test_the_sentence_names_the_work_and_has_words_for_its_state(
+    hook: Webhook, folder: Path, state: str, deed: str, said: str
+) -> None:
+    tell(f"{hook.url}/200", folder, state, plan={**PLAN, "deed": deed})
+    assert [(each["text"], each["deed"]) for each in hook.got] == [(said, deed)]
+
+
 @pytest.mark.parametrize(("state", "same"), [("started", True), ("paused", False)])
 def test_an_upgrade_that_waits_for_a_further_window_does_not_start_once_more(state: str, same: bool) -> None:
     # Found by random upgrade 3018 of OpenShift.
