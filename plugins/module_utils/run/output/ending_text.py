@@ -91,6 +91,14 @@ def _failed(end: Ending, words: Words) -> Iterator[str]:
         yield f"{put_back} Finished {words.unit}s stay as they are."
     elif end.failed:
         yield f"{put_back} Fix the cause and run the playbook again: finished {words.unit}s are left alone."
+    elif not end.check_mode:
+        # It failed after the last batch, or a run that waits could not note that.
+        done = f"All batches of this run are done ({_put_back(end)}). "
+        yield f"{'' if end.waiting else done}Fix the cause and run the playbook again."
+
+
+def _put_back(end: Ending) -> str:
+    return "put back but for what the notes say" if end.remains else "everything put back"
 
 
 def _done(end: Ending, words: Words) -> Iterator[str]:
@@ -99,7 +107,7 @@ def _done(end: Ending, words: Words) -> Iterator[str]:
     runs = runs_of(record) if record else ()
     yield "Done" if seconds is None else f"Done in {duration(seconds)}"
     yield _count(end, words) + (f" in {len(runs)} runs" if len(runs) > 1 else "")
-    yield "put back but for what the notes say" if end.remains else "everything put back"
+    yield _put_back(end)
     if end.found:
         yield end.found + _so_soon(record)
     if record:
