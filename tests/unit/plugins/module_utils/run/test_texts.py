@@ -316,12 +316,12 @@ def test_what_could_not_be_put_back_is_told() -> None:
 
 def test_a_whole_that_is_not_proven_is_not_called_done() -> None:
     again = "Fix the cause and run the playbook again."
-    red = {"failures": ["The cluster is red."]}
+    red = ["The cluster is red."]
     done = f"All batches of this run are done (everything put back). {again}"
-    assert ending(**red) == ["The cluster is red.", done]
-    assert "(put back but for what the notes say)" in ending(**red, remains=True)[1]
-    assert ending(**red, waiting=[{"code": "a", "message": "A pod stops.", "remedy": ""}])[1] == again
-    assert ending(**red, check_mode=True) == ["The cluster is red."]
+    assert ending(failures=red) == [*red, done]
+    assert "(put back but for what the notes say)" in ending(failures=red, remains=True)[1]
+    assert ending(failures=red, waiting=[{"code": "a", "message": "A pod stops.", "remedy": ""}])[1] == again
+    assert ending(failures=red, check_mode=True) == red
 
 
 def test_without_a_record_the_cause_and_the_members_are_told_too() -> None:
