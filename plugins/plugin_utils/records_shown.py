@@ -12,6 +12,8 @@ from .run_options import GivenVariables, on_plain_hosts
 
 FORMS = ("html", "md", "json")
 """The file name extensions of a report."""
+BROKEN = "record_not_readable"
+"""The code of a record that is there, and cannot be read."""
 LEFT = "restart_interrupted"
 """The code of a process that an interrupted restart has left."""
 
@@ -51,6 +53,8 @@ def report(given: GivenVariables) -> dict[str, Any]:
         refusal = f"upgrade_report_path is {path}: let it end with .html, .md or .json, which chooses the form."
     elif not os.path.isdir(folder := os.path.dirname(path)):
         refusal = f"upgrade_report_path is {path}, and there is no folder {folder}: make it, or correct the path."
+    elif not records and (broken := [each for each in _reasons(read) if each["code"] == BROKEN]):
+        refusal = " ".join(map(sentence_of, broken))
     elif not records:
         refusal = (
             f"There is no record of an upgrade {_place(given)}. Run the upgrade first, or say with "

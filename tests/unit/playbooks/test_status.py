@@ -291,7 +291,9 @@ def test_status_of_a_record_of_before_tells_no_version() -> None:
         assert len([line for line in lines if line]) == 1
 
 
-UNREAD = {"message": "Kubernetes gives no answer.", "remedy": "See that it runs."}
+UNREAD = {"code": "kubernetes_unreachable", "message": "Kubernetes gives no answer.", "remedy": "See that it runs."}
+NOT_OURS = "The record is not what this collection writes."
+BROKEN = {"code": "record_not_readable", "message": NOT_OURS, "remedy": "Look at it."}
 RECORD = {**HEAD, "run": "night"}
 
 
@@ -339,6 +341,10 @@ def test_status_of_hosts_shows_the_record_of_their_cluster_and_its_lock() -> Non
             "there is no folder /no/folder: make it",
         ),
         ({"report_read": {"records": [{"name": "upgrade-1", "lock": {}}]}}, "no record of an upgrade in namespace"),
+        (
+            {"report_read": {"records": [], "verdict": {"state": "passed", "reasons": [BROKEN]}}},
+            "The record is not what this collection writes. Look at it.",
+        ),
         ({"report_read": {"records": [RECORD]}, "upgrade_report_path": ""}, ""),
     ],
 )

@@ -24,7 +24,7 @@ from .milestones import conditions_of, dated
 from .phases import UpgradeEvent
 from .record import Record, batch_changed, begun, ended, going_on, started_again
 from .record_reading import parse_record
-from .remarks import judge_aborted, judge_kept_nowhere, judge_there
+from .remarks import judge_aborted, judge_kept_nowhere, judge_not_noted, judge_there
 from .requests import replaced_by
 from .size import record_text
 from .waits import green_after, waited_for
@@ -284,7 +284,8 @@ def note(task: Task, store: RecordStore, read: Kept | None = None) -> Outcome:
         before, after = change_record(task, store, params["lock"]["name"], _change(task), read)
     except Refusal as error:
         # The record is never needed, and one that cannot be read is not overwritten: a person may want to see it.
-        return Outcome(Verdict(unreadable(error)), more={"record": {}, "at": at})
+        verdict = combine((Verdict(unreadable(error)), judge_not_noted(params)))
+        return Outcome(verdict, more={"record": {}, "at": at})
     _report_done(task, after)
     shown = [_shown(task, each) for each in (before, after)]
     more = {"record": shown[1], "at": at, "usual_seconds": usual_absence(after) if after is not None else None}

@@ -34,6 +34,14 @@ def judge_kept_nowhere(params: Mapping[str, Any]) -> Iterator[Reason]:
 
 
 @as_verdict
+def judge_not_noted(params: Mapping[str, Any]) -> Iterator[Reason]:
+    """A remark if it matters that the record cannot be read or written."""
+    if _aborts(params):
+        said = "The abort cannot be noted in the record of the upgrade, so the next run continues with it."
+        yield remark("aborted_without_record", said, "Start no run, or correct the record, and abort again.")
+
+
+@as_verdict
 def judge_aborted(params: Mapping[str, Any], record: Record | None) -> Iterator[Reason]:
     """The remark on aborting: the upgrade is aborted, or there was none to abort."""
     if not _aborts(params):

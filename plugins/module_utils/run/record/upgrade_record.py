@@ -32,6 +32,7 @@ from .kept_in import store_of
 from .phases import ENDINGS, Phase
 from .record import Record
 from .record_keeping import ATTEMPTS, Kept, Nowhere, RecordStore, begins_after, note, readable, show_records, unwritten
+from .remarks import judge_not_noted
 from .trying import LONGEST, TRIED, Next, Try, class_of
 
 OVER = (Phase.COMPLETED, Phase.FAILED, Phase.ABORTED)
@@ -122,7 +123,8 @@ def run(task: Task) -> Outcome:
     except Refusal as error:
         if reads or task.params["approvals"] or (isinstance(error, Unreachable) and not task.params["wait"]):
             raise
-        return Outcome(unwritten(error), bool(task.journal.as_result()), more={"record": {}, "at": now_seconds()})
+        verdict = combine((unwritten(error), judge_not_noted(task.params)))
+        return Outcome(verdict, bool(task.journal.as_result()), more={"record": {}, "at": now_seconds()})
 
 
 def _read(task: Task, store: RecordStore) -> Outcome:

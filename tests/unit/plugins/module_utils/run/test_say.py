@@ -183,3 +183,18 @@ def test_an_abort_says_what_became_of_the_upgrade(records: Records) -> None:
     assert "the upgrade to 3.8.0 is Completed" in over["message"]
     (unkept,) = records.task(**aborted, record_kept_in="none")["verdict"]["reasons"]
     assert unkept["code"] == "aborted_without_record"
+
+
+@pytest.mark.parametrize("broken", [True, False])
+def test_an_abort_that_cannot_be_noted_says_that_the_next_run_continues(records: Records, broken: bool) -> None:
+    records.task("begun", plan=PLAN)
+    if broken:
+        records.api.client().patch(PATH, {"data": {"record.json": "{"}}, "merge")
+    else:
+        records.api.away = True
+    first, said = records.task("ended", event="aborted", summary="Aborted on request.")["verdict"]["reasons"]
+    assert first["code"] == ("record_not_readable" if broken else "record_not_written")
+    assert (said["code"], said["state"]) == ("aborted_without_record", "passed")
+    assert "so the next run continues with it" in said["message"]
+    (alone,) = records.task("ended", event="stopped", summary="It is red.")["verdict"]["reasons"]
+    assert alone["code"] == first["code"]
