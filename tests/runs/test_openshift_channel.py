@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.runs.openshift import PLAYBOOK
-from tests.runs.test_openshift_target import FEW, Reached, goes, with_origin
+from tests.runs.test_openshift import codes
+from tests.runs.test_openshift_target import FEW, NEXT_MINOR, Reached, goes, with_origin
 from tests.runs.world import World
 from tests.sandbox.openshift.asking import GRAPH, NEXT, STABLE, history
 from tests.sandbox.openshift.kinds import VERSION, VERSIONS
@@ -31,3 +32,23 @@ def test_a_channel_that_something_else_sets_back_is_named_as_the_cause(here: Wor
     )
     assert history(cluster.openshift)[0] == ("4.18.3", "Completed")
     assert cluster.openshift.version()["spec"]["channel"] == NEXT
+
+
+def test_a_channel_that_was_set_back_once_and_then_stays_is_not_the_cause(here: World) -> None:
+    cluster = Reached(here, NEXT_MINOR)
+    given = cluster.agreed(target_version="4.19.0", upgrade_channel=NEXT, upgrade_member_timeout=600)
+    sets = list[str]()
+
+    def put_back_once(request: Request) -> None:
+        if request.method == "PATCH" and request.path == VERSIONS.path("", VERSION):
+            sets.append(cluster.openshift.version()["spec"]["channel"])
+            if len(sets) == 1:
+                cluster.openshift.faults.graph_fails()
+                cluster.openshift.faults.person_changes_channel(STABLE)
+
+    here.calling.after = put_back_once
+    ended = here.play(PLAYBOOK, given)
+    assert ended.code != 0
+    assert sets == [NEXT, NEXT]
+    assert "something else sets its channel" in ended.output
+    assert codes(ended) == ["update_not_retrieved", "timed_out"]

@@ -27,6 +27,9 @@ from ..observe.kinds import (
 from ..observe.machine_state import MachineSet
 from ..observe.state import ClusterVersion, Update
 
+STAYS = 60.0
+"""Seconds after which a channel that was set has stayed: what sets it back, such as Argo CD, does so within seconds."""
+
 
 def is_known(made: Change) -> bool:
     """Whether a run of this collection makes such a change of a MachineConfigPool."""
@@ -46,7 +49,7 @@ class Acts:
     def __init__(self, task: Task, client: KubernetesClient) -> None:
         self._task, self._client = task, client
         self._writers = Writers(task, partial(lease_at, client), "openshift_upgrade")
-        self._channel, self.channel_set_back = "", ""
+        self._channel, self._set_back, self._set_at = "", "", 0.0
 
     def hold(self, pool: str, most: int | None = None) -> bool:
         """Pause a pool, so that the machine config operator takes no further Kubernetes node of it.
@@ -79,21 +82,23 @@ class Acts:
         return put_back(self._task, self._client, path, is_pause_of_check, self._writers.judge)[1]
 
     def set_channel(self, seen: ClusterVersion, channel: str) -> None:
-        """Set the channel, for good, and only if the ClusterVersion is the one that was seen.
-
-        If it was set before, `channel_set_back` is the channel that something else has set since.
-        """
+        """Set the channel, for good, and only if the ClusterVersion is the one that was seen."""
         if self._channel == channel:
-            self.channel_set_back = seen.channel or "none"
+            self._set_back = seen.channel or "none"
         self._set(seen, "set_channel", {"channel": channel}, channel)
-        self._channel = channel
+        self._channel, self._set_at = channel, self._task.clock.now()
+
+    @property
+    def channel_set_back(self) -> str:
+        """The channel that something else has set after this task has set another one; empty once that has stayed."""
+        return self._set_back if self._task.clock.now() - self._set_at < STAYS else ""
 
     def commence(self, seen: ClusterVersion, update: Update) -> None:
         """Set the desired update, once, and only if the ClusterVersion is the one that was seen.
 
         With an image the version is compared with that of the image (openshift/api, `Update.image`). Nothing stays of
-        an update that was desired before: with its `force` this one would be taken without any check, and with its
-        `architecture` it would be refused for its image.
+        an update that was desired before, but for the risks that a person accepts: with its `force` this one would be
+        taken without any check, and with its `architecture` it would be refused for its image.
         """
         wanted = {"version": update.version, "image": update.image}
         self._set(seen, "commence", {"desiredUpdate": {**dict.fromkeys(seen.wanted_more), **wanted}}, wanted)
