@@ -21,6 +21,9 @@ from .state import (
     UpdateRisk,
 )
 
+OWN_OR_KEPT = {"version", "image", "acceptRisks"}
+"""The fields of a desired update that a run sets itself, or that it leaves as a person has set them."""
+
 
 def cluster_version(_name: str, item: Json) -> ClusterVersion:
     """The ClusterVersion."""
@@ -41,7 +44,7 @@ def cluster_version(_name: str, item: Json) -> ClusterVersion:
         upstream=text(spec, "upstream", ""),
         wanted_image=within(spec, "desiredUpdate", lambda found: text(found, "image", ""), {}),
         desired_image=within(status, "desired", lambda found: text(found, "image", ""), {}),
-        wanted_more=within(spec, "desiredUpdate", lambda found: tuple(sorted(found.keys() - {"version", "image"})), {}),
+        wanted_more=within(spec, "desiredUpdate", lambda found: tuple(sorted(found.keys() - OWN_OR_KEPT)), {}),
         architecture=within(status, "desired", lambda found: text(found, "architecture", ""), {}),
         unmanaged=tuple(filter(None, listed(spec, "overrides", _unmanaged, ()))),
     )

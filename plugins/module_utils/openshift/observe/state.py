@@ -84,7 +84,8 @@ class ClusterVersion:
     desired_image: str = ""
     """The image that the cluster version operator works on, or has reached."""
     wanted_more: tuple[str, ...] = ()
-    """The other fields of the desired update, such as `force`, which stays after the update that it was set for."""
+    """The other fields of the desired update, such as `force`, which stays after the update that it was set for. Not
+    the risks that a person accepts, which may be meant for later updates (openshift/api, `Update.acceptRisks`)."""
     unmanaged: tuple[str, ...] = ()
     """The objects that the cluster version operator leaves alone (`spec.overrides`), by kind and name."""
 
