@@ -131,6 +131,15 @@ def test_a_target_without_an_edge_is_refused(here: World, version: str, more: di
     assert "such as stable-4.19" in refused.output
 
 
+@pytest.mark.parametrize("target", ["4.19.0+x", "4.19.77"])
+def test_the_channel_of_its_minor_version_names_what_there_is_for_a_target_that_it_lacks(
+    here: World, target: str
+) -> None:
+    cluster = Reached(here, NEXT_MINOR)
+    refused = cluster.refused("update_not_offered", target_version=target, upgrade_channel=NEXT)
+    assert f"offers no update from 4.18.2 to {target}: it offers 4.19.0, 4.18.3. Give one of these" in refused.output
+
+
 def test_a_graph_that_is_away_is_no_pass(here: World) -> None:
     cluster = Reached(here, NEXT_MINOR)
     cluster.openshift.faults.graph_unreachable()

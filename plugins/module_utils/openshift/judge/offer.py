@@ -13,6 +13,7 @@ from ..observe.update_graph import NOT_EVALUATED, UpdateGraph
 
 _IMAGE = "without an update service give the image (release_image)."
 _UNREACHABLE = f"See whether the update service can be reached from the cluster (spec.upstream); {_IMAGE}"
+_ONE_OF_THESE = "Give one of these as target_version, or another channel (upgrade_channel)."
 _REMEDIES = {
     "NoChannel": f"Give a channel (upgrade_channel); {_IMAGE}",
     "VersionNotFound": "Give a channel that has the present version, too (upgrade_channel).",
@@ -71,7 +72,9 @@ def _not_in_graph(present: str, target: Release, graph: UpdateGraph, updates: Ma
         return said, f"{remedy[:-1]}, or upgrade to a version that is in both channels first."
     there = f"it offers {_newest(updates)}" if updates else "it offers none"
     said = f"Channel {graph.channel} offers no update from {present} to {target}: {there}."
-    return said, remedy if str(target) not in graph.images else "Give one of these as target_version."
+    if updates and (str(target) in graph.images or graph.channel.endswith(f"-{target.major}.{target.minor}")):
+        remedy = _ONE_OF_THESE
+    return said, remedy
 
 
 def _newest(versions: Collection[str]) -> str:
@@ -89,7 +92,7 @@ def _not_listed(version: ClusterVersion, target: Release) -> tuple[str, str]:
     there = f"it offers {_newest(version.updates)}" if version.updates else "it offers none"
     return (
         f"Channel {channel} of OpenShift does not offer {target}: {there}.",
-        "Give one of these as target_version, or another channel (upgrade_channel).",
+        _ONE_OF_THESE,
     )
 
 
