@@ -15,6 +15,7 @@ from tests.runs.random_runs.openshift.database import Database
 from tests.runs.random_runs.openshift.watch import names_of
 from tests.runs.random_runs.resident import Resident
 from tests.runs.test_openshift import TARGET, CalledOpenShift
+from tests.runs.test_openshift_disturbed import labelled
 from tests.runs.world import World
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json
@@ -178,3 +179,22 @@ def test_nothing_is_asked_of_a_database_once_the_control_plane_goes_by_itself(he
     assert ended.code == 0, ended.output
     assert "On master-0: opensearch-data-0" not in ended.output
     compact.openshift.is_upgraded()
+
+
+def test_a_master_and_a_kubernetes_node_of_a_pool_that_goes_with_it_have_to_be_spared_together(here: World) -> None:
+    """Two of three members would be away at once. With batches of its own the pool has a gate before each."""
+    cluster = CalledOpenShift(here, replace(SMALL, pools=(pool("master"), pool("infra", 2))))
+    resources = cluster.openshift.resources
+    resources.change(NODES, "", "master-2", lambda node: node["spec"].update(taints=[]), Writing("kubelet"))
+    database = Resident(here, resources, ())
+    assert {*database.places().values()} == {"master-2", "infra-0", "infra-1"}
+    asked = {"upgrade_workloads": [database.workload()], "upgrade_gate_timeout": 300}
+    labelled(cluster, "infra")
+    ended = cluster.upgrade(**asked)
+    assert ended.code != 0
+    assert "Kubernetes nodes infra-0, master-2 may be away at once" in ended.output
+    assert "desiredUpdate" not in cluster.openshift.version()["spec"]
+    labelled(cluster, "infra", there=False)
+    ended = cluster.upgrade(**asked)
+    assert ended.code == 0, ended.output
+    cluster.is_upgraded()

@@ -73,11 +73,13 @@ def test_a_kubernetes_node_of_windows_is_in_no_batch(here: World) -> None:
     assert cluster.paused() == []
 
 
-def labelled(cluster: CalledOpenShift, name: str) -> None:
-    """A pool gets the label, so that OpenShift completes no update before its Kubernetes nodes are updated."""
+def labelled(cluster: CalledOpenShift, name: str, *, there: bool = True) -> None:
+    """A pool gets the label, so that OpenShift completes no update before its Kubernetes nodes are updated, or loses
+    it."""
 
     def change(item: Json) -> None:
-        item["metadata"]["labels"] = {**(item["metadata"].get("labels") or {}), REQUIRED: ""}
+        others = {key: each for key, each in (item["metadata"].get("labels") or {}).items() if key != REQUIRED}
+        item["metadata"]["labels"] = {**others, **({REQUIRED: ""} if there else {})}
 
     cluster.openshift.resources.change(POOLS, "", name, change, Writing("person"))
 

@@ -30,7 +30,7 @@ class PlannedDrains:
     moving: Batches
     """Those whose pods move to other Kubernetes nodes, each group by a name."""
     apart: Mapping[str, Sequence[Collection[str]]] = field(default_factory=dict)
-    """The groups of a batch of which one is away after the other. All of another batch are away at once."""
+    """The groups of a batch that may be away at once, each at another time. All of another batch are away at once."""
 
     @classmethod
     def at_once(cls, batches: Batches) -> PlannedDrains:
@@ -68,12 +68,6 @@ def judge_drains(
     unasked = judge_unasked(seen, drained, is_asked) if is_asked is not None else Verdict()
     rest = (longhorn, lost, residents, unasked, judge_room(seen, drains.moving), Verdict(remarks))
     return combine((budgets, *forced, *rest))
-
-
-def away_apart(names: Collection[str], together: Collection[Collection[str]]) -> list[list[str]]:
-    """The Kubernetes nodes of a batch as they are away one after the other, but for those that go `together`."""
-    grouped = {name for group in together for name in group}
-    return [*([name] for name in names if name not in grouped), *map(list, together)]
 
 
 def _missing_to_force(

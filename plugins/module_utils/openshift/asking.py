@@ -8,11 +8,10 @@ from dataclasses import replace
 from ..common.errors import Conflict, Unreachable
 from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, combine
-from ..draining.planned import away_apart
 from ..kubernetes.client import connect
 from ..workloads import going_down
 from .act.changes import Acts
-from .judge.order import with_control_plane
+from .judge.order import away_with_control_plane
 from .observe.look import Looking
 from .observe.looking_at_target import release_of
 from .open_pools import HeldAgain, is_control_plane
@@ -24,15 +23,15 @@ BETWEEN_LOOKS = 10.0
 def asked_while_held(task: Task) -> Outcome:
     """Wait until all workloads can spare the batch. A pool that something else lets go until then is held again.
 
-    Of the control plane each Kubernetes node has to be spared by itself, since they go one after the other.
+    Of the control plane those Kubernetes nodes have to be spared together that may be away at once.
     """
-    holding, names = _Holding(task), task.params["batch"]
+    holding = _Holding(task)
     seen = task.ask(Looking(connect(task.params["kubernetes"])).look)
     of_control_plane = is_control_plane(seen, task)
     if of_control_plane and seen.version.is_commenced(str(release_of(task.params["target_version"]))):
         # OpenShift continues by itself, and some of them may be away by now.
         return Outcome(Verdict())
-    apart = away_apart(names, with_control_plane(seen)) if of_control_plane else ()
+    apart = away_with_control_plane(seen) if of_control_plane else ()
     # The machine config operator evicts an elected manager without a hand-over.
     outcome = going_down.asked(replace(task, guard=holding), hands_over=False, apart=apart)
     verdict = combine((outcome.verdict, Verdict(holding.held.remarks)))

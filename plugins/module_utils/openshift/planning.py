@@ -32,7 +32,17 @@ from .judge.left_out import (
     without_steps,
 )
 from .judge.legs import legs_of, legs_text
-from .judge.order import digest, in_time, in_windows, lowered, measured, turns, versions, with_control_plane
+from .judge.order import (
+    away_with_control_plane,
+    digest,
+    in_time,
+    in_windows,
+    lowered,
+    measured,
+    turns,
+    versions,
+    with_control_plane,
+)
 from .judge.stopping import stopping_text
 from .observe.kinds import MASTER, WORKER
 from .observe.look import Looking
@@ -206,6 +216,7 @@ def _of_pools(task: Task, seen: OpenShift, hops: Hops, coming: Mapping[str, int]
     return {
         "with_control_plane": required,
         "together_with_it": with_control_plane(seen),
+        "away_with_it": away_with_control_plane(seen),
         "left": [name for pool in held for name in seen.planned[pool.name]],
         "lowered": [pool.name for pool in free if lowered(seen, pool, most, coming.get(pool.name, 0))],
         "kubernetes_nodes": {name: name for name in left_alone(seen, hops[0].release)} if begins else {},

@@ -13,7 +13,7 @@ from ..common.verdict import Verdict, combine, refused
 from ..common.words import enumerate_few
 from ..draining.judge.forced_drains import rungs_in
 from ..draining.observe.optional import asked
-from ..draining.planned import PlannedDrains, away_apart, judge_drains
+from ..draining.planned import PlannedDrains, judge_drains
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import missing_rights, of_lock_and_record
 from ..workloads.going_down import foreseen
@@ -91,7 +91,7 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         workers = {each["name"]: each["members"] for each in firsts.values() if MASTER not in each["pools"]}
         first = next((name for name in batches if name not in workers), None)
         together = planned.more["together_with_it"] if first else ()
-        apart = {first: away_apart(batches[first], together)} if first else {}
+        apart = {first: planned.more["away_with_it"]} if first else {}
         # The pods of other pools that go with the control plane move, too.
         moving = {**{f"{first} ({enumerate_few(names)})": names for names in together}, **workers}
         rungs = rungs_in(params["allow_forced_drains"])

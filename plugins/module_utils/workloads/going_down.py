@@ -21,8 +21,9 @@ from functools import partial
 from typing import Any
 
 from ..common.task import Outcome, Task, attempt
-from ..common.verdict import Reason, State, Verdict, combine, remark
+from ..common.verdict import Reason, State, Verdict, combine, remark, waiting
 from ..common.waiting import FIRST_ANSWER
+from ..common.words import enumerate_few, unique
 from ..kubernetes.client import connect as kubernetes
 from ..longhorn import health_gate as longhorn
 from ..longhorn.judge.gate import may_go_down
@@ -47,7 +48,7 @@ _CONSENTS = re.compile(r"(?<![\w.])(allow_(?:single_copy|quorum_loss|red_indices
 Batches = Mapping[str, Collection[str]]
 """The Kubernetes nodes of each batch by its name."""
 Groups = Sequence[Collection[str]]
-"""The Kubernetes nodes of a batch that are away one group after the other."""
+"""The Kubernetes nodes of a batch that may be away at once, in each group others."""
 
 
 def asked(task: Task, *, hands_over: bool = True, apart: Groups = ()) -> Outcome:
@@ -56,13 +57,14 @@ def asked(task: Task, *, hands_over: bool = True, apart: Groups = ()) -> Outcome
     `hands_over` says whether an elected manager there hands over before it goes. With `apart` each of these groups has
     to be spared, and not the batch at once.
     """
-    groups: Groups = apart or [task.params["batch"]]
+    batch = task.params["batch"]
+    groups: Groups = apart or [batch]
 
     def ask(given: Task, workload: Workload) -> Outcome:
         return Outcome(combine(_asked_of(given, workload, groups, hands_over=hands_over)))
 
     outcome = _of_each(task, ask)
-    if outcome.verdict.state is not State.REFUSED or max(map(len, groups)) == 1:
+    if outcome.verdict.state is not State.REFUSED or apart or len(batch) == 1:
         return outcome
     said = "If members or volumes have moved since the plan, batches of several Kubernetes nodes may not fit any more."
     again = remark("batch_of_plan", said, "Run the playbook again: it plans batches by the places that they have then.")
@@ -79,7 +81,15 @@ def _asked_of(task: Task, workload: Workload, groups: Groups, *, hands_over: boo
             verdict = _longhorn(task, workload, BEFORE_BATCH, nodes).verdict
         yield verdict
         if not verdict.passed:
+            if len(nodes) > 1 and len(groups) > 1:
+                yield Verdict((_away_at_once(nodes, verdict.state),))
             return
+
+
+def _away_at_once(nodes: Collection[str], state: State) -> Reason:
+    said = f"Kubernetes nodes {enumerate_few(nodes)} may be away at once, and no gate is asked in between."
+    remedy = "Move members to other Kubernetes nodes, or give their pools batches of their own (see the plan)."
+    return replace(waiting("away_at_once", said, remedy), state=state)
 
 
 def ready(task: Task) -> Outcome:
@@ -165,7 +175,7 @@ def _foreseen(task: Task, workload: Workload, groups: Mapping[str, Groups]) -> I
         if there.batch:
             members.append((name, sorted(there.batch)))
     state = task.ask(lambda: observe(connect(params["opensearch"], params["kubernetes"])))
-    going = [each for _name, names in members for each in names]
+    going = unique(each for _name, names in members for each in names)
     yield from judge_consent(state, going, policy).reasons
     for name, names in members:
         alone = judge_batch(state, names, policy) if len(names) > 1 else Verdict()
@@ -185,8 +195,8 @@ def _foreseen(task: Task, workload: Workload, groups: Mapping[str, Groups]) -> I
 
 def _asked_once(name: str) -> Reason:
     said = (
-        f"The Kubernetes nodes of batch {name} go one after the other without a gate in between: each has to be spared"
-        " by itself, and that is asked only before the first of them."
+        f"The Kubernetes nodes of batch {name} go without a gate in between: those that may be away at once have to be"
+        " spared together, and that is asked only before the first of them."
     )
     return remark("workload_asked_once", said, "Give the members a PodDisruptionBudget, which each eviction respects.")
 

@@ -27,7 +27,7 @@ def judge_manager_budgets(
 ) -> Iterator[Reason]:
     """Whether each instance manager may leave its Kubernetes node once its volumes are attached elsewhere.
 
-    Of the batches in `apart` one of these groups is cordoned after the other, and of others all Kubernetes nodes.
+    Of the batches in `apart` those of one of these groups are cordoned at once, and of others all Kubernetes nodes.
     Nothing is said if the policy is not known.
     """
     if seen.drain_policy in ("", ALLOW):

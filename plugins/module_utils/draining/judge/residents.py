@@ -34,7 +34,7 @@ def judge_residents(
 ) -> Iterator[Reason]:
     """A remark for each batch with members of a cluster, with volumes of Longhorn in use, or with their replicas.
 
-    Each has its Kubernetes node. Of the batches in `apart` one of these groups is away after the other, and of others
+    Each has its Kubernetes node. Of the batches in `apart` those of one of these groups are away at once, and of others
     all of them.
     """
     there: dict[str, list[PlacedPod]] = defaultdict(list)

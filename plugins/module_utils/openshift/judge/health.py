@@ -123,13 +123,7 @@ def judge_pools(seen: OpenShift, target: Release) -> Iterator[Reason]:
                 " OpenShift it belongs, so it cannot be known when its Kubernetes nodes are done.",
                 "Upgrade to OpenShift 4.10 or later by its own means first.",
             )
-        if not pool.is_limited and not is_held_by_person(pool):
-            yield refused(
-                "pool_limit_unreadable",
-                f"MachineConfigPool {name} has the maxUnavailable {pool.max_unavailable}, which is neither a number nor"
-                " a percentage, so the machine config operator takes none of its Kubernetes nodes.",
-                "Correct its spec.maxUnavailable.",
-            )
+        yield from _of_limit(seen, pool, ahead=ahead)
         if ahead and pool.required and is_held_by_person(pool):
             waits = "OpenShift completes no update before the Kubernetes nodes of this pool are updated"
             said = f"MachineConfigPool {name} is paused by another user, and {waits}."
@@ -145,15 +139,48 @@ def judge_pools(seen: OpenShift, target: Release) -> Iterator[Reason]:
             )
 
 
+def _of_limit(seen: OpenShift, pool: MachineConfigPool, *, ahead: bool) -> Iterator[Reason]:
+    if not pool.is_limited and not is_held_by_person(pool):
+        yield refused(
+            "pool_limit_unreadable",
+            f"MachineConfigPool {pool.name} has the maxUnavailable {pool.max_unavailable}, which is neither a number"
+            " nor a percentage, so the machine config operator takes none of its Kubernetes nodes.",
+            "Correct its spec.maxUnavailable.",
+        )
+    if ahead and pool.name == MASTER and (away := _without_majority(seen, pool)):
+        yield refused(
+            "pool_limit_of_control_plane",
+            f"MachineConfigPool {MASTER} has the maxUnavailable {pool.max_unavailable}, so that the machine config"
+            f" operator takes {away} Kubernetes nodes at once, without which etcd has no majority.",
+            "Set its spec.maxUnavailable to 1.",
+        )
+
+
+def _without_majority(seen: OpenShift, pool: MachineConfigPool) -> int:
+    """The Kubernetes nodes of the control plane that go at once if that leaves etcd no majority; 0 if it has one, or
+    if they go one by one.
+
+    The machine config operator takes as many as `maxUnavailable` says, as of any pool (`updateCandidateMachines` in
+    `pkg/controller/node/node_controller.go`). An arbiter has a member of etcd, too.
+    """
+    masters, arbiters = len(seen.masters), len(seen.members.get(ARBITER, ()))
+    voters, at_once = masters + arbiters, min(masters, pool.at_once(masters))
+    return at_once if at_once > 1 and 2 * (voters - at_once) <= voters else 0
+
+
 def _goes_with_control_plane(seen: OpenShift, pool: MachineConfigPool) -> Reason:
     """The remark on a pool that OpenShift updates before it completes the update, so that no run may pause it."""
     said = (
         f"MachineConfigPool {pool.name} has the label {REQUIRED}, so that OpenShift updates its Kubernetes nodes with"
         f" the control plane, {pool.at_once(len(seen.members[pool.name]))} at a time, and no gate is asked in between."
     )
-    # The machine config operator puts the label of its own pools back.
+    if pool.name == ARBITER:
+        # The machine config operator puts the label of its own pools back.
+        said += " Before the correction of OCPBUGS-64681 it may go together with a master."
+        return remark("pool_with_control_plane", said)
+    said += " One of them may be away together with a master."
     remedy = f"For batches of their own: oc label machineconfigpool {pool.name} {REQUIRED}-"
-    return remark("pool_with_control_plane", said, "" if pool.name == ARBITER else remedy)
+    return remark("pool_with_control_plane", said, remedy)
 
 
 def is_held_by_person(pool: MachineConfigPool) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 from ...common.release import Release, release_in
 from ...common.words import enumerate_few
 from ...run.colouring import Turn, most_of
 from ...run.record.figures import seconds_between
 from ...run.start.approvals import digest_text
-from ..observe.kinds import MASTER
+from ..observe.kinds import ARBITER, MASTER
 from ..observe.state import COMPLETED, MachineConfigPool, OpenShift
 from ..observe.target import UpgradeTarget
 from .health import is_held_by_person
@@ -43,7 +44,8 @@ def _of_masters(seen: OpenShift, leg: Leg, chained: Sequence[Release]) -> Turn:
     reason += f", with MachineConfigPool {with_it}" if with_it else ""
     # A pool that goes with them may let several go at once.
     whose = f"those of MachineConfigPool {MASTER}" if with_it else "its Kubernetes nodes"
-    proof = f"{whose} go one by one, so that etcd keeps its majority"
+    at_once = seen.pools[MASTER].at_once(len(seen.masters))
+    proof = f"{whose} go {'one by one' if at_once == 1 else f'{at_once} at a time'}, so that etcd keeps its majority"
     if len(seen.masters) == 1:
         proof = f"{seen.masters[0]} is its only Kubernetes node, so the Kubernetes API is away while that restarts"
     return Turn(list(seen.control_plane), reason, proof)
@@ -57,6 +59,26 @@ def with_control_plane(seen: OpenShift) -> list[list[str]]:
         names, at_once = seen.planned[pool.name], pool.at_once(len(seen.members[pool.name]))
         found += [list(names[start : start + at_once]) for start in range(0, len(names), at_once)]
     return found
+
+
+def away_with_control_plane(seen: OpenShift) -> list[list[str]]:
+    """The Kubernetes nodes that may be away at once while OpenShift updates the control plane, each time others.
+
+    The machine config operator goes through the pools independently of each other, so that one of each may be away at
+    once. An arbiter is the exception: it waits until no master is away, and no master goes while it is away
+    (machine-config-operator, `updatePools` in `pkg/controller/node/node_controller.go`, since OCPBUGS-64681).
+    """
+    pools = {pool.name: pool for pool in seen.required_pools}
+    arbiters = _turns_of(seen, pools.pop(ARBITER)) if ARBITER in pools else []
+    own = [*_turns_of(seen, seen.pools[MASTER]), *arbiters]
+    others = [_turns_of(seen, pool) for pool in pools.values()]
+    return [[name for turn in each for name in turn] for each in product(own, *others)]
+
+
+def _turns_of(seen: OpenShift, pool: MachineConfigPool) -> list[Sequence[str]]:
+    """The Kubernetes nodes of a pool that may be away at once: the next one goes as soon as one of them is back."""
+    names, at_once = seen.planned[pool.name], pool.at_once(len(seen.members[pool.name]))
+    return [names[start : start + at_once] for start in range(max(1, len(names) - at_once + 1))]
 
 
 def _of_leg(seen: OpenShift, leg: Leg, most: str | None, coming: Mapping[str, int]) -> Iterator[Turn]:

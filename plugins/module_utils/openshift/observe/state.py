@@ -11,7 +11,7 @@ from functools import cached_property
 from ...common.release import Release
 from ...kubernetes.conditions import UNKNOWN, StatusCondition
 from ...pools.disruption import matches
-from .kinds import ARCHITECTURE, MASTER, SPARE, SYSTEM, WINDOWS, WORKER
+from .kinds import ARBITER, ARCHITECTURE, MASTER, SPARE, SYSTEM, WINDOWS, WORKER
 
 MULTI = "Multi"
 """The architecture of a release for several ones, as the ClusterVersion names it."""
@@ -167,8 +167,9 @@ class MachineConfigPool:
 
     def at_once(self, count: int) -> int:
         """The most of its Kubernetes nodes that may be unavailable at once (machine-config-operator,
-        `maxUnavailable` in `pkg/controller/node/status.go`: a percentage is rounded down, and 0 counts as 1)."""
-        return _at_once(self.max_unavailable, count)
+        `maxUnavailable` in `pkg/controller/node/status.go`: a percentage is rounded down, 0 counts as 1, and an arbiter
+        goes alone)."""
+        return 1 if self.name == ARBITER else _at_once(self.max_unavailable, count)
 
     def at_once_before(self, count: int) -> int:
         """The same as it was before a run has set a `maxUnavailable`."""

@@ -1,0 +1,68 @@
+"""The Kubernetes nodes that may be away at once while OpenShift updates the control plane."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.release import Release
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.health import judge_pools
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.order import (
+    away_with_control_plane,
+    turns,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.state import OpenShift
+
+from tests.unit.plugins.module_utils.openshift.seen import NEW, node, openshift, pool, under_way
+
+TARGET = Release.parse(NEW)
+MASTERS = ("m-0", "m-1", "m-2")
+
+
+def labelled(limits: dict[str, int] | None = None, **pools: tuple[str, ...]) -> OpenShift:
+    """An OpenShift with these further pools, which go with the control plane; `limits` are their `maxUnavailable`."""
+    seen, most = openshift(), limits or {}
+    nodes = {name: node(name) for names in pools.values() for name in names}
+    known = {**seen.pools, **{name: pool(name, required=True) for name in pools}}
+    known = {name: replace(each, max_unavailable=most.get(name, 1)) for name, each in known.items()}
+    return replace(seen, pools=known, nodes={**seen.nodes, **nodes}, members={**seen.members, **pools})
+
+
+@pytest.mark.parametrize(
+    ("seen", "away"),
+    [
+        (labelled(), "m-0, m-1, m-2"),
+        (labelled({"master": 2}), "m-0 m-1, m-1 m-2"),
+        (labelled(infra=("i-0", "i-1")), "m-0 i-0, m-0 i-1, m-1 i-0, m-1 i-1, m-2 i-0, m-2 i-1"),
+        (labelled({"infra": 2}, infra=("i-0",)), "m-0 i-0, m-1 i-0, m-2 i-0"),
+        (labelled({"arbiter": 2}, arbiter=("a-0", "a-1")), "m-0, m-1, m-2, a-0, a-1"),
+        (labelled(arbiter=("a-0",), infra=("i-0",)), "m-0 i-0, m-1 i-0, m-2 i-0, a-0 i-0"),
+    ],
+)
+def test_one_of_each_pool_may_be_away_at_once_but_no_arbiter_with_a_master(seen: OpenShift, away: str) -> None:
+    assert ", ".join(" ".join(each) for each in away_with_control_plane(seen)) == away
+
+
+@pytest.mark.parametrize(
+    ("most", "masters", "codes", "said"),
+    [
+        (1, MASTERS, [], "go one by one"),
+        (0, MASTERS, [], "go one by one"),
+        ("50%", MASTERS, [], "go one by one"),
+        (2, MASTERS, ["pool_limit_of_control_plane"], "go 2 at a time"),
+        (2, (*MASTERS, "m-3", "m-4"), [], "go 2 at a time"),
+        (3, (*MASTERS, "m-3", "m-4"), ["pool_limit_of_control_plane"], "go 3 at a time"),
+        (2, ("m-0",), [], "its only Kubernetes node"),
+    ],
+)
+def test_as_many_masters_go_at_once_as_their_pool_lets_go(
+    most: Any, masters: tuple[str, ...], codes: list[str], said: str
+) -> None:
+    seen = openshift()
+    pools = {**seen.pools, "master": pool("master", required=True, max_unavailable=most)}
+    nodes = {**seen.nodes, **{name: node(name) for name in masters}}
+    seen = replace(seen, pools=pools, nodes=nodes, members={**seen.members, "master": masters})
+    assert [each.code for each in judge_pools(seen, TARGET).reasons] == codes
+    assert said in str(turns(seen, TARGET)[0].proof)
+    assert not judge_pools(replace(seen, version=under_way("Completed")), TARGET).reasons
