@@ -372,6 +372,23 @@ def test_a_gate_of_a_workload_that_fails_ends_the_run_with_the_machine_up(found:
     assert [each.kubelet.version for each in found.machines.values()] == [TO, TO, TO, FROM, FROM, FROM]
 
 
+def test_a_gate_of_a_workload_is_asked_again_before_the_drain(found: Machines, tmp_path: Path) -> None:
+    """What it has said is minutes old once kubeadm has upgraded the machine."""
+    gate = tmp_path / "gate.yml"
+    gate.write_text(
+        '- ansible.builtin.set_fact: {asked: "{{ asked | default(0) | int + 1 }}"}\n'
+        "- ansible.builtin.fail: {msg: a shard is not safe any more}\n"
+        "  when: asked | int > 1 and 'worker-1' in upgrade_batch.members\n"
+    )
+    failed = upgraded(found, upgrade_workload_gate=str(gate))
+    assert failed.code != 0
+    assert "a shard is not safe any more" in failed.message
+    assert any("kubeadm upgrade node" in each for each in found.machines["worker-1"].commands.ran)
+    assert cordoned(found) == []
+    assert [each.kubelet.version for each in found.machines.values()] == [TO, TO, TO, FROM, FROM, FROM]
+    assert upgraded(found).code == 0
+
+
 def test_without_a_right_the_plan_names_it(here: World) -> None:
     with machines(here, FROM, [TO]) as found:
         here.sandbox.apply([each for each in rights_of_machines(NAMESPACE) if each["kind"] != "ClusterRoleBinding"])
