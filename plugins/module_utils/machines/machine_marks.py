@@ -137,7 +137,7 @@ class MachineMarks:
             self._report(machine, MachineProgress.FAILED, said, undrained=not begun)
             return (stays_held(machine),)
         target = plain(self.task.params["target_version"] or "")
-        if node is not None and node.kubelet == target:
+        if node is not None and node.is_on(target):
             # It has come back after the run that worked on it had ended.
             self._report(machine, MachineProgress.DONE, f"It has version {target}.")
         elif progress_of(machine) is not MachineProgress.DONE:

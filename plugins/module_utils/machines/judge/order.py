@@ -184,8 +184,9 @@ def snapshots(seen: KubeadmCluster, names: Sequence[str], target: str) -> list[s
     Cluster API owns the control plane, those of it as long as none of it is on the target."""
     if not _is_owned(seen):
         return [name for name, course in courses(seen, names, target).items() if course == APPLY]
-    control_plane = {name: each.kubelet for name, each in seen.machines.items() if each.control_plane}
-    return [] if target in control_plane.values() else [name for name in names if name in control_plane]
+    control_plane = {name: each for name, each in seen.machines.items() if each.control_plane}
+    begun = any(each.is_on(target) for each in control_plane.values())
+    return [] if begun else [name for name in names if name in control_plane]
 
 
 def _is_owned(seen: KubeadmCluster) -> bool:

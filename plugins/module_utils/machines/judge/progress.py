@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from ...common.release import Release
 from ...common.verdict import Reason, as_verdict, refused, waiting
-from ..observe.state import KubeadmCluster
+from ..observe.state import KubeadmCluster, is_build_of
 
 UPDATING = "machine_updating"
 _GONE = "See the log of its kubelet (journalctl -u kubelet), or take it out of upgrade_groups if it was deleted."
@@ -21,9 +21,11 @@ def judge_returned(seen: KubeadmCluster, names: Collection[str], target: str) ->
             said = f"Machine {name} no longer has a Kubernetes node."
             yield waiting("machine_gone", said, _GONE, about=name)
             continue
-        if machine.kubelet != target:
+        if not machine.is_on(target):
             said = f"The kubelet of machine {name} is {machine.kubelet}, and {target} is not reported yet."
-            yield waiting(UPDATING, said, "See its log: journalctl -u kubelet.", about=name)
+            other = is_build_of(target, machine.kubelet)
+            also = f" If it is wanted without that build, give {machine.kubelet} as target_version." if other else ""
+            yield waiting(UPDATING, said, f"See its log: journalctl -u kubelet.{also}", about=name)
         elif not machine.ready:
             said = f"Machine {name} is not Ready on {target} yet."
             yield waiting(UPDATING, said, "See the log of its kubelet: journalctl -u kubelet.", about=name)
@@ -70,4 +72,4 @@ def judge_past(seen: KubeadmCluster, names: Collection[str], version: Release) -
 def left_of(seen: KubeadmCluster, names: Collection[str], target: str) -> tuple[float, ...]:
     """The steps that are left, summed over these machines: each has the version, and is Ready."""
     there = [seen.machines[name] for name in names if name in seen.machines]
-    return (float(sum((each.kubelet != target) + (not each.ready) for each in there)),)
+    return (float(sum((not each.is_on(target)) + (not each.ready) for each in there)),)

@@ -56,6 +56,10 @@ class KubeadmMachine:
         """Whether it is cordoned, and by no run."""
         return self.closed and not self.carries_undo
 
+    def is_on(self, target: str) -> bool:
+        """Whether its kubelet is on the target."""
+        return is_build_of(self.kubelet, target)
+
 
 @dataclass(frozen=True)
 class Component:
@@ -130,35 +134,53 @@ class KubeadmCluster:
 
     def is_done(self, name: str, target: str) -> bool:
         """Whether a machine is on the target: its kubelet, and its part of the control plane."""
-        return self.machines[name].kubelet == target and self.is_controlled_by(name, target)
+        return self.machines[name].is_on(target) and self.is_controlled_by(name, target)
 
     def is_past(self, name: str, version: Release) -> bool:
         """Whether all parts of a machine have a version, or a later one. One that cannot be read has not.
 
         Another build of the version is neither, since builds have no order.
         """
-        parts = (self.machines[name].kubelet, *(each.version for each in self._controlling(name)))
-        found = [release_in(each) for each in parts]
-        return all(each is not None and (version < each or str(each) == str(version)) for each in found)
+        machine, wanted = self.machines[name], str(version)
+        there = _is_later(machine.kubelet, version) or machine.is_on(wanted)
+        return there and all(_is_later(each, version) or _has(each, wanted) for each in self._versions_on(name))
 
     def is_controlled_by(self, name: str, target: str) -> bool:
         """Whether all of the control plane on a machine is on the target, if there is any."""
-        return all(each.version == target for each in self._controlling(name))
+        return all(_has(each, target) for each in self._versions_on(name))
 
-    def _controlling(self, name: str) -> list[Component]:
-        return [each for each in self.by_name.get(name, ()) if each.name in (API_SERVER, *FOLLOWING)]
+    def _versions_on(self, name: str) -> list[str]:
+        """The versions of the components of the control plane on a machine, but for etcd."""
+        return [each.version for each in self.by_name.get(name, ()) if each.name in (API_SERVER, *FOLLOWING)]
 
     def is_begun(self, name: str, target: str) -> bool:
         """Whether a run has begun to upgrade a machine: it has cordoned it, work of a NodeUpdate has not ended, a part
         is on the target already, or its agent may be at work."""
         # A killed `kubeadm upgrade apply` may not have written the version of the whole cluster yet.
-        parts = any(each.version == target for each in self._controlling(name))
+        parts = target in self._versions_on(name)
         begun = self.machines[name].carries_undo or name in self.at_work or parts
         return (begun and not self.is_done(name, target)) or bool(self.machines[name].operation)
 
     def is_well(self, name: str) -> bool:
         """Whether all components of a machine are Ready."""
         return all(each.ready for each in self.by_name.get(name, ()))
+
+
+def is_build_of(version: str, target: str) -> bool:
+    """Whether a version is the target, or a build of it. A target with a build, such as 1.33.4+vmware.2, is that alone:
+    builds have no order."""
+    found, wanted = release_in(version), release_in(target)
+    return version == target or (found is not None and found == wanted and not wanted.build)
+
+
+def _is_later(version: str, than: Release) -> bool:
+    found = release_in(version)
+    return found is not None and than < found
+
+
+def _has(version: str, target: str) -> bool:
+    """Whether a component has the target. The tag of its image may leave out the build that its kubelet reports."""
+    return is_build_of(version, target) or is_build_of(target, version)
 
 
 def machine_id_in(said: str) -> str:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.release import Release
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.order import turns
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.progress import (
+    judge_returned,
+    judge_whole,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.reading import tag_of
 
 from tests.unit.plugins.module_utils.machines.seen import CONTROL_PLANE, GROUPS, WORKERS, cluster, components, machine
@@ -30,6 +34,39 @@ def test_a_machine_is_done_on_the_build_that_is_wanted_and_on_no_other() -> None
     seen = cluster(machine("cp-1", control_plane=True, kubelet=SECOND), parts=components("cp-1", tag))
     assert seen.is_done("cp-1", str(Release.parse(SECOND)))
     assert not seen.is_done("cp-1", str(Release.parse(FIRST)))
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "tag", "target", "done"),
+    [
+        (SECOND, "1.33.4", SECOND, True),
+        (SECOND, "1.33.4", "1.33.4", True),
+        (SECOND, SECOND, "1.33.4", True),
+        (SECOND, "1.33.4", FIRST, False),
+        ("1.33.4", "1.33.4", SECOND, False),
+        (SECOND, FIRST, SECOND, False),
+        (SECOND, "1.33.3", SECOND, False),
+        ("1.33.3+vmware.2", "1.33.4", "1.33.4", False),
+    ],
+)
+def test_images_may_leave_out_the_build_that_the_kubelet_reports(
+    kubelet: str, tag: str, target: str, *, done: bool
+) -> None:
+    """A target without a build is any build of it."""
+    seen = cluster(machine("cp-1", control_plane=True, kubelet=kubelet), parts=components("cp-1", tag))
+    assert seen.is_done("cp-1", target) == done
+    assert seen.is_past("cp-1", Release.parse(target)) == done
+    assert judge_whole(seen, ["cp-1"], target).passed == done
+    back = kubelet == target or (target == "1.33.4" and kubelet == SECOND)
+    assert judge_returned(seen, ["cp-1"], target).passed == back
+
+
+def test_a_kubelet_that_never_reports_the_build_names_the_version_to_give() -> None:
+    seen = cluster(machine("worker-1", kubelet="1.33.4"))
+    (waits,) = judge_returned(seen, ["worker-1"], SECOND).reasons
+    assert "give 1.33.4 as target_version" in waits.remedy
+    (waits,) = judge_returned(seen, ["worker-1"], "1.33.5").reasons
+    assert "target_version" not in waits.remedy
 
 
 def test_machines_on_another_build_of_the_version_are_in_the_plan() -> None:
