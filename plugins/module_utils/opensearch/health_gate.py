@@ -66,18 +66,26 @@ def members_on(task: Task) -> MembersThere:
     Raises:
         Refusal: OpenSearch or Kubernetes does not answer, or not as it should, or a member has no pod there.
     """
-    nodes = task.params["kubernetes_nodes"]
+    nodes, listed = task.params["kubernetes_nodes"], placed_members(task)
+    return MembersThere(
+        frozenset(each.name for each in listed),
+        frozenset(each.name for each in listed if each.kubernetes_node in nodes),
+    )
+
+
+def placed_members(task: Task) -> list[Listed]:
+    """All members, each with its Kubernetes node.
+
+    Raises:
+        Refusal: see `members_on`.
+    """
 
     def look() -> list[Listed]:
         found = list_members({**task.params, "zone_attribute": ZONE})
         refuse_unplaced(found, task.params["namespace"])
         return found
 
-    listed = task.ask(look)
-    return MembersThere(
-        frozenset(each.name for each in listed),
-        frozenset(each.name for each in listed if each.kubernetes_node in nodes),
-    )
+    return task.ask(look)
 
 
 def _judged(task: Task) -> Outcome:

@@ -170,10 +170,11 @@ def foreseen(task: Task, batches: Batches, apart: Mapping[str, Groups] | None = 
 def _foreseen(task: Task, workload: Workload, groups: Mapping[str, Groups]) -> Iterator[Reason]:
     params = arguments_of(task, workload, moment=BEFORE_BATCH)
     policy, members = policy_of(params, hands_over=True), list[tuple[str, list[str]]]()
+    listed = health_gate.placed_members(replace(task, params=params))
     for name, nodes in ((name, nodes) for name, found in groups.items() for nodes in found):
-        there = health_gate.members_on(replace(task, params={**params, "kubernetes_nodes": list(nodes)}))
-        if there.batch:
-            members.append((name, sorted(there.batch)))
+        there = [each.name for each in listed if each.kubernetes_node in nodes]
+        if there:
+            members.append((name, there))
     state = task.ask(lambda: observe(connect(params["opensearch"], params["kubernetes"])))
     going = unique(each for _name, names in members for each in names)
     yield from judge_consent(state, going, policy).reasons

@@ -28,18 +28,42 @@ WAITS = {"wait": True, "wait_timeout": 60, "wait_sleep": 1.0}
 def test_the_plan_says_how_many_members_are_asked_for(
     monkeypatch: pytest.MonkeyPatch, places: Mapping[str, str], said: str
 ) -> None:
-    def there(task: Task) -> Any:
-        (node,) = task.params["kubernetes_nodes"]
-        return SimpleNamespace(batch={*places.get(node, ())})
+    foreseen = Foreseen(monkeypatch, places)
+    assert foreseen.of({"batch 1": ["w-0"], "batch 2": ["w-1"]}) == [said]
+    assert foreseen.looks == 1
 
-    def passes(*_given: Any) -> Verdict:
-        return Verdict()
 
-    monkeypatch.setattr(health_gate, "members_on", there)
-    monkeypatch.setattr(going_down, "connect", lambda *_given: None)
-    monkeypatch.setattr(going_down, "observe", lambda _client: None)
-    monkeypatch.setattr(going_down, "judge_consent", passes)
-    monkeypatch.setattr(going_down, "judge_batch", passes)
-    task = Task({"workloads": [WORKLOAD], "kubernetes": {}, "lock": None, **WAITS})
-    verdict = going_down.foreseen(task, {"batch 1": ["w-0"], "batch 2": ["w-1"]}).verdict
-    assert [each.message.partition(": ")[2] for each in verdict.reasons] == [said]
+def test_a_member_that_may_be_away_with_several_others_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are looked at once, whatever the number of groups."""
+    foreseen = Foreseen(monkeypatch, {"m-0": "a", "m-1": "b", "i-0": "c"})
+    batch = ["m-0", "m-1", "i-0"]
+    counted, once = foreseen.of({"batch 1": batch}, {"batch 1": [["m-0", "i-0"], ["m-1", "i-0"]]})
+    assert counted == "3 members are on the Kubernetes nodes of one batch, and are asked before it."
+    assert "those that may be away at once have to be spared together" in once
+    assert foreseen.looks == 1
+
+
+class Foreseen:
+    """A plan whose database has members with these names of one letter on these Kubernetes nodes."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, places: Mapping[str, str]) -> None:
+        self.looks = 0
+
+        def placed(_task: Task) -> Any:
+            self.looks += 1
+            return [SimpleNamespace(name=name, kubernetes_node=node) for node in places for name in places[node]]
+
+        def passes(*_given: Any) -> Verdict:
+            return Verdict()
+
+        monkeypatch.setattr(health_gate, "placed_members", placed)
+        monkeypatch.setattr(going_down, "connect", lambda *_given: None)
+        monkeypatch.setattr(going_down, "observe", lambda _client: None)
+        monkeypatch.setattr(going_down, "judge_consent", passes)
+        monkeypatch.setattr(going_down, "judge_batch", passes)
+
+    def of(self, batches: Any, apart: Any = None) -> list[str]:
+        """The messages of the plan, without the name of the database."""
+        task = Task({"workloads": [WORKLOAD], "kubernetes": {}, "lock": None, **WAITS})
+        reasons = going_down.foreseen(task, batches, apart).verdict.reasons
+        return [each.message.partition(": ")[2] for each in reasons]
