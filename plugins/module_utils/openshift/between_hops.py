@@ -14,6 +14,7 @@ from .judge.left_out import left_out
 from .judge.legs import judge_left_behind, legs_of
 from .judge.removals import judge_removed
 from .observe.looking_at_target import LookingAtTarget
+from .observe.minors import minors_between
 from .observe.removed_apis import removed_apis
 from .observe.state import OpenShift
 from .observe.target import UpgradeTarget
@@ -65,7 +66,7 @@ def report_removals(task: Task, client: KubernetesClient, seen: OpenShift, targe
         Refusal: they cannot be had for another cause than a missing right, or not be understood.
     """
     present = release_in(seen.version.present)
-    if present is None or seen.version.is_commenced(str(target)) or present.minors_to(target) < 1:
+    if present is None or seen.version.is_commenced(str(target)) or minors_between(present, target) < 1:
         return Verdict()
     named = "the APIs in use that the target no longer has"
     apis, remarks = task.ask(lambda: asked(lambda: removed_apis(client), named))

@@ -25,6 +25,7 @@ from .judge.validation import is_next_minor, judge_target
 from .observe.acknowledgements import open_gates
 from .observe.kinds import MACHINE_API, MASTER
 from .observe.look import other_upgrader
+from .observe.minors import minors_between
 from .observe.removed_apis import removed_apis
 from .observe.state import OpenShift
 from .observe.target import UpgradeTarget, stages
@@ -76,7 +77,7 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
     def removals(given: Task) -> Outcome:
         client, _params = _looking(given)
         present, target = (release_in(str(planned.more[name])) for name in ("deployed_version", "target_version"))
-        if present is None or target is None or present.minors_to(target) < 1:
+        if present is None or target is None or minors_between(present, target) < 1:
             return Outcome(Verdict())
         apis, remarks = asked(lambda: removed_apis(client), "the APIs in use that the target no longer has")
         return Outcome(combine((judge_removed(apis or (), present, target), Verdict(remarks))))

@@ -12,6 +12,7 @@ from ...run.colouring import Turn, most_of
 from ...run.record.figures import seconds_between
 from ...run.start.approvals import digest_text
 from ..observe.kinds import ARBITER, MASTER
+from ..observe.minors import kubernetes_minor
 from ..observe.state import COMPLETED, MachineConfigPool, OpenShift
 from ..observe.target import UpgradeTarget
 from .health import is_held_by_person
@@ -181,7 +182,8 @@ def versions(seen: OpenShift, target: Release) -> dict[str, str]:
 
 def _version_of(seen: OpenShift, name: str, target: str) -> str:
     """The version of a Kubernetes node that is not on the target: the newest one in the history of its kubelet."""
-    minor, history = seen.nodes[name].minor, [each.version for each in seen.version.history if each.state == COMPLETED]
+    history = [each.version for each in seen.version.history if each.state == COMPLETED]
+    minor = seen.nodes[name].kubernetes_minor
     left = [each for each in history if each != target]
-    own = (each for each in left if (found := release_in(each)) is not None and found.minor == minor)
+    own = (each for each in left if (found := release_in(each)) is not None and kubernetes_minor(found) == minor)
     return next(own, next(iter(left), seen.version.present))

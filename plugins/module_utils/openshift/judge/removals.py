@@ -6,15 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from ...common.release import Release
 from ...common.verdict import Reason, as_verdict, remark
-from ..observe.state import KUBERNETES_AHEAD, RemovedApi
+from ..observe.minors import kubernetes_minor
+from ..observe.state import RemovedApi
 
 MOST_USERS = 3
 """The users of an API that a sentence names."""
-
-
-def kubernetes_minor(release: Release) -> tuple[int, int]:
-    """The version of Kubernetes that a version of OpenShift has."""
-    return 1, release.minor + KUBERNETES_AHEAD
 
 
 @as_verdict
@@ -23,7 +19,7 @@ def judge_removed(apis: Iterable[RemovedApi], present: Release, target: Release)
 
     OpenShift itself asks for an acknowledgement where that is grave, so nothing is refused here.
     """
-    before, after = kubernetes_minor(present), kubernetes_minor(target)
+    before, after = ((1, kubernetes_minor(each)) for each in (present, target))
     for api in sorted(apis, key=lambda each: (-each.requests, each.name)):
         if before < api.removed_in <= after:
             named = [f"{each.name} ({each.program or 'unknown'}, {each.requests:,})" for each in api.users[:MOST_USERS]]

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from ...common.release import Release, release_in
 from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
+from ..observe.minors import minors_between, next_minor
 from ..observe.state import MULTI, AdminGate, ClusterVersion, OpenShift
 from ..observe.target import UpgradeTarget
 from .chain import chain_of, chain_text
@@ -46,7 +47,7 @@ def judge_target(
             "not_greater", f"OpenShift is at {present} already, and {target} is not greater.", "Give a later version."
         )
         return
-    minors = present.minors_to(target.release)
+    minors = minors_between(present, target.release)
     if minors > 1:
         yield _skipped(present, target)
         return
@@ -61,7 +62,7 @@ def _skipped(present: Release, target: UpgradeTarget) -> Reason:
     hops = chain_of(present, target.release, target.chain)
     remedy = chain_text(present, target.release, hops, added=target.is_chained)
     if not remedy:
-        remedy = f"Upgrade to a version {present.major}.{present.minor + 1} first."
+        remedy = f"Upgrade to a version {next_minor(present, target.release)} first."
         if target.without_chain:
             remedy = f"{remedy} The versions in between cannot be named: {target.without_chain}"
         elif target.chain:
@@ -151,7 +152,9 @@ def _wanted_by_another(version: ClusterVersion) -> str:
 def is_next_minor(version: ClusterVersion, target: UpgradeTarget) -> bool:
     """Whether the update to the target is one to the next minor version, and is not commenced."""
     present = release_in(version.present)
-    return present is not None and not version.is_commenced(str(target)) and present.minors_to(target.release) == 1
+    return (
+        present is not None and not version.is_commenced(str(target)) and minors_between(present, target.release) == 1
+    )
 
 
 def _acknowledgement(gate: AdminGate) -> Reason:

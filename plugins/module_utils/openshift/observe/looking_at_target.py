@@ -10,6 +10,7 @@ from ...common.errors import Refusal, Unreachable, refusal
 from ...common.release import Release, check_ascending, release_in
 from ...common.verdict import Verdict, combine
 from ...common.words import unique
+from .minors import minors_between
 from .registry import Registry
 from .release_image import ImageReference, ReleaseImage
 from .state import MULTI, ClusterVersion, OpenShift
@@ -108,7 +109,7 @@ class LookingAtTarget:
         present = release_in(version.present)
         if present is None or version.is_commenced(str(target)) or target.release <= present:
             return target
-        minors = present.minors_to(target.release)
+        minors = minors_between(present, target.release)
         if minors > 1:
             return self._with_chain(seen, target, present) if minors <= FARTHEST else target
         if target.is_chained and not target.is_asked_for and target.image is None:

@@ -19,10 +19,6 @@ COMPLETED = "Completed"
 """The state of an update in the history that is done (`config/v1/types_cluster_version.go` of openshift/api)."""
 DONE, DEGRADED = "Done", ("Degraded", "Unreconcilable")
 """States of a Kubernetes node, as its daemon says (`pkg/daemon/constants/constants.go` of machine-config-operator)."""
-
-
-KUBERNETES_AHEAD = 13
-"""OpenShift 4.N has Kubernetes 1.(N + 13) (release notes: 4.18 "uses Kubernetes 1.31")."""
 _SHARE = re.compile(r"(\d+)%")
 _KUBELET = re.compile(r"v?1\.(\d+)\.")
 RECOMMENDED = StatusCondition("True")
@@ -215,10 +211,10 @@ class ConfiguredNode:
     """The version of its kubelet, such as `v1.31.5`; empty if it does not say."""
 
     @property
-    def minor(self) -> int | None:
-        """The minor version of OpenShift that its kubelet is of; None if that cannot be read."""
+    def kubernetes_minor(self) -> int | None:
+        """The minor version of Kubernetes that its kubelet is of; None if that cannot be read."""
         found = _KUBELET.match(self.kubelet)
-        return int(found[1]) - KUBERNETES_AHEAD if found else None
+        return int(found[1]) if found else None
 
     @property
     def is_spare(self) -> bool:

@@ -15,6 +15,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.l
     legs_text,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.order import digest, turns, versions
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.minors import kubernetes_minor
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.state import HistoryEntry, OpenShift
 
 from tests.unit.plugins.module_utils.openshift.seen import node, openshift, pool, target, version
@@ -30,7 +31,7 @@ def at(*history: str, workers: str = "", partial: str = "") -> OpenShift:
     """An OpenShift whose control plane has come through these versions, the newest first, with workers on a version."""
     known = (*([entry(partial, "Partial")] if partial else []), *map(entry, history))
     on = workers or history[-1]
-    kubelet = f"v1.{Release.parse(on).minor + 13}.3"
+    kubelet = f"v1.{kubernetes_minor(Release.parse(on))}.3"
     nodes = {name: node(name, history[0]) for name in MASTERS}
     nodes |= {name: replace(node(name, on), kubelet=kubelet) for name in ("w-0", "w-1", "w-2")}
     pools = {"master": pool("master", history[0]), "worker": pool("worker", history[0])}
@@ -70,6 +71,26 @@ def shown(legs: Sequence[Leg]) -> list[str]:
         (at("4.19.4", "4.18.2"), ("4.19.4",), "4.20.2", ["masters 4.20.2", "workers 4.20.2"]),
         (at("4.18.2", partial="4.19.4"), ("4.19.4",), "4.20.2", ["masters 4.19.4", "masters 4.20.2", "workers 4.20.2"]),
         (at("4.20.2", "4.19.4", "4.18.2"), ("4.19.4",), "4.20.2", ["workers 4.20.2"]),
+        # The workers of 5 stay behind for up to three minor versions, counted from 5.2 on.
+        (at("4.22.5"), ("5.0.3",), "5.1.2", ["masters 5.0.3", "masters 5.1.2", "workers 5.1.2"]),
+        (
+            at("4.21.5"),
+            ("4.22.1",),
+            "5.0.3",
+            ["masters 4.22.1", "workers 4.22.1", "masters 5.0.3", "workers 5.0.3"],
+        ),
+        (
+            at("5.2.9"),
+            ("5.3.1", "5.4.1"),
+            "5.5.2",
+            ["masters 5.3.1", "masters 5.4.1", "masters 5.5.2", "workers 5.5.2"],
+        ),
+        (
+            at("5.1.9"),
+            ("5.2.1",),
+            "5.3.2",
+            ["masters 5.2.1", "workers 5.2.1", "masters 5.3.2", "workers 5.3.2"],
+        ),
     ],
 )
 def test_workers_go_only_where_kubelets_would_be_too_far_behind(

@@ -7,10 +7,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import NotUnderstood
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.release import Release
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.removals import (
-    judge_removed,
-    kubernetes_minor,
-)
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.removals import judge_removed
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.removed_apis import (
     IGNORED,
     removed_api,
@@ -78,7 +75,3 @@ def test_only_what_the_target_is_the_first_without_is_said(removed: str, counts:
     verdict = judge_removed([found(counted(5, [user("a", 1)], removed=removed))], PRESENT, TARGET)
     assert [each.code for each in verdict.reasons] == (["api_removed"] if counts else [])
     assert verdict.passed
-
-
-def test_the_version_of_kubernetes_follows_from_that_of_openshift() -> None:
-    assert (kubernetes_minor(PRESENT), kubernetes_minor(TARGET)) == ((1, 31), (1, 32))

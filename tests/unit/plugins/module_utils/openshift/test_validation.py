@@ -69,6 +69,15 @@ def test_only_a_minor_version_needs_an_upgradeable_cluster() -> None:
     assert judged(version(conditions=NO_MINORS), "4.19.0", without=("IsUpgradeable",)).passed
 
 
+def test_the_first_version_of_5_is_another_minor_version_of_4() -> None:
+    last = version(desired="4.22.7", history=(HistoryEntry("4.22.7", "Completed", "", ""),))
+    offered = replace(last, updates={"5.0.2": Update("5.0.2", "release:5.0.2")})
+    assert codes(offered, "5.0.2") == []
+    assert codes(replace(offered, conditions=NO_MINORS), "5.0.2") == ["not_upgradeable"]
+    (skipped,) = judged(offered, "5.1.0").reasons
+    assert (skipped.code, skipped.remedy) == ("minor_skipped", "Upgrade to a version 5.0 first.")
+
+
 def test_a_minor_version_that_is_commenced_needs_no_upgradeable_cluster() -> None:
     newest = HistoryEntry("4.19.0", "Partial", "2026-02-01T00:00:00Z", "")
     going = version(wanted="4.19.0", desired="4.19.0", history=(newest, *version().history), conditions=NO_MINORS)
