@@ -78,6 +78,16 @@ def test_work_whose_time_is_over_is_aborted_and_comes_to_its_end(tasks: Tasks) -
     assert (tasks.phase(), tasks.progress()) == ("Complete", {"cp-1": "UpToDate"})
 
 
+def test_an_upgrader_that_says_nothing_of_aborted_work_is_waited_for_as_long_again(tasks: Tasks) -> None:
+    tasks.request(machines=("cp-1",))
+    upgrader = Upgrader(tasks.found)
+    upgrader.hangs = upgrader.deaf = True
+    failed = tasks.play(tasks.agreed(**DELEGATED, member_delegated_timeout=60))
+    assert failed.code != 0
+    assert tasks.resources.get(upgrader.kind, NAMESPACE, "cp-1-before-drain")["spec"]["phase"] == "Abort"
+    assert "or that has never begun it, delete NodeUpdate cp-1-before-drain" in failed.output
+
+
 def test_an_abort_reaches_the_upgrader_and_waits_for_its_end(tasks: Tasks) -> None:
     tasks.request(machines=("cp-1", "cp-2"))
     upgrader = Upgrader(tasks.found)

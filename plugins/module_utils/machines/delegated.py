@@ -129,7 +129,7 @@ class _Work:
             self._changes.abort(seen)
         elif seen is not None and decision.step is NodeStep.REPLACE:
             self._changes.remove(seen)
-        return self._reasons(decision)
+        return self._reasons(decision, aborting=seen is not None and seen.aborting)
 
     @property
     def _changes(self) -> NodeUpdateChanges:
@@ -188,7 +188,7 @@ class _Work:
         given = self.task.params["retries"] or {}
         return {each: int(given.get(each.value.lower(), count)) for each, count in RETRIES.items()}
 
-    def _reasons(self, decision: NodeDecision) -> tuple[Reason, ...]:
+    def _reasons(self, decision: NodeDecision, *, aborting: bool) -> tuple[Reason, ...]:
         step, cause, named = decision.step, decision.cause, f"{NODE_UPDATE} {self._name}"
         if step is NodeStep.READY:
             return ()
@@ -199,7 +199,11 @@ class _Work:
             said = f"The upgrade was aborted, and no work on machine {self.machine} is in progress."
             return (refused("stopped_by_request", said, "Request the upgrade again, or leave it as it is."),)
         said = f"The upgrader of machine {self.machine} is at work ({named}{f'; {cause}' if cause else ''})."
-        return (waiting("node_update_under_way", said, "See its status, and the log of its upgrader.", self.machine),)
+        remedy = "See its status, and the log of its upgrader."
+        if aborting:
+            # An upgrader of an earlier contract says nothing of work that it has never begun.
+            remedy += f" If it has none, or that has never begun it, delete {named}, and run again."
+        return (waiting("node_update_under_way", said, remedy, self.machine),)
 
 
 def _references(machine: OwnedMachine) -> dict[str, Any]:
