@@ -20,12 +20,15 @@ from ..workloads.going_down import foreseen
 from ..workloads.workload import is_asked
 from . import health_checks
 from .file_integrity import file_integrities, judge_there
+from .judge.olm import judge_operators_of_olm
 from .judge.removals import judge_removed
 from .judge.validation import is_next_minor, judge_target
 from .observe.acknowledgements import open_gates
 from .observe.kinds import MACHINE_API, MASTER
 from .observe.look import other_upgrader
+from .observe.looking_at_target import chain_in, release_of
 from .observe.minors import minors_between
+from .observe.olm import operators_of_olm
 from .observe.removed_apis import removed_apis
 from .observe.state import OpenShift
 from .observe.target import UpgradeTarget, stages
@@ -96,12 +99,21 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         # The pods of other pools that go with the control plane move, too.
         moving = {**{f"{first} ({enumerate_few(names)})": names for names in together}, **workers}
         rungs = rungs_in(params["allow_forced_drains"])
-        drains = PlannedDrains(batches, moving, apart)
-        drained = judge_drains(client, drains, rungs, is_asked=partial(is_asked, params))
+        drained = judge_drains(client, PlannedDrains(batches, moving, apart), rungs, is_asked=partial(is_asked, params))
         return Outcome(combine((drained, foreseen(given, batches, apart).verdict)))
 
+    if task.params["through"]:
+        yield ParallelWork(partial(_operators_of_olm, planned), dict(task.params))
     for run in (rights, removals, workloads, *([_replacing] if planned.more["batches"] else [])):
         yield ParallelWork(run, dict(task.params))
+
+
+def _operators_of_olm(planned: Outcome, task: Task) -> Outcome:
+    client, params = _looking(task)
+    present = release_in(str(planned.more["deployed_version"]))
+    hops = [each for each in map(release_of, chain_in(params)) if present is None or present < each]
+    found, remarks = asked(lambda: operators_of_olm(client), "the operators of OLM that later versions wait for")
+    return Outcome(combine((judge_operators_of_olm(found or (), hops), Verdict(remarks))))
 
 
 def _replacing(task: Task) -> Outcome:

@@ -21,6 +21,7 @@ PAUSE_CHECKS = tuple(Right(verb, MACHINE_GROUP, "machinehealthchecks") for verb 
 """The rights to pause MachineHealthChecks."""
 OPTIONAL = (
     Right("list", "apiserver.openshift.io", "apirequestcounts"),
+    Right("list", "operators.coreos.com", "clusterserviceversions"),
     Right("get", "", "configmaps"),
     Right("list", "", "persistentvolumes"),
     Right("list", "longhorn.io", "replicas"),

@@ -268,6 +268,15 @@ class RemovedApi:
 
 
 @dataclass(frozen=True)
+class OlmOperator:
+    """An operator that names the last minor version of OpenShift which it supports."""
+
+    name: str
+    """With its namespace."""
+    last: tuple[int, int]
+
+
+@dataclass(frozen=True)
 class OpenShift:
     """OpenShift, as one look has seen it."""
 
