@@ -14,6 +14,7 @@ from kubernetes import client, config
 from tests.runs.sampled import one_in
 from tests.runs.turns import Killed
 from tests.runs.world import CalledCluster, World, world
+from tests.sandbox.kubernetes.kinds import PODS
 from tests.sandbox.web import Request
 from tests.scenarios.cluster import Fingerprint
 from tests.scenarios.playbook import PLAYBOOK
@@ -87,6 +88,39 @@ def killed_behind(here: World, number: int) -> bool:
 @pytest.mark.parametrize("number", one_in(2, KILLS))
 def test_killed_behind_an_act_and_run_again(here: World, number: int) -> None:
     assert killed_behind(here, number)
+
+
+@pytest.mark.parametrize("playbook", ["stateful.upgrade.settle", "stateful.upgrade.abort"])
+def test_pods_with_which_a_killed_run_has_pulled_images_are_removed_without_another_run(
+    here: World, playbook: str
+) -> None:
+    cluster = here.cluster(FROM)
+    given, before = here.confirmed(cluster.variables(TO)), here.calling.after
+
+    def kill(request: Request) -> None:
+        before(request)
+        if request.method == "POST" and request.path.endswith("/pods") and "dryRun" not in request.query:
+            raise Killed
+
+    def left() -> list[str]:
+        found = here.sandbox.api.store.list(PODS, cluster.namespace)
+        return sorted(str(each["metadata"]["name"]) for each in found if "image-pull" in each["metadata"]["name"])
+
+    here.calling.after = kill
+    with pytest.raises(Killed):
+        here.play(PLAYBOOK, given)
+    here.calling.after = before
+    (pod,) = left()
+    other = dict(here.sandbox.api.store.get(PODS, cluster.namespace, pod) or {})
+    labels = {"app": "x", "upgrade.stateful/image-pull": "uid-of-a-pool-of-another-cluster"}
+    other["metadata"] = {"name": "other-image-pull-x", "namespace": cluster.namespace, "labels": labels}
+    here.sandbox.apply([other])
+    checked = here.play(playbook, cluster.variables(TO), "--check")
+    assert (checked.code, len(left())) == (0, 2), checked.output
+    done = here.play(playbook, cluster.variables(TO))
+    assert done.code == 0, done.output
+    here.later(30)
+    assert left() == ["other-image-pull-x"]
 
 
 def are_events(record: dict[str, Any], batch: str, member: str) -> None:

@@ -15,7 +15,14 @@ from ..common.task import Contract, Outcome, Task
 from ..fleet import cluster_upgrade, fleet_plan
 from ..kubernetes import kubernetes_nodes
 from ..monitoring import alert_silence, external_dependencies, prometheus_alerts
-from ..opensearch import cluster_snapshot, emptied_nodes, extra_member, grown_volumes, raised_replicas
+from ..opensearch import (
+    cluster_snapshot,
+    emptied_nodes,
+    extra_member,
+    grown_volumes,
+    left_image_checks,
+    raised_replicas,
+)
 from ..openshift import file_integrity
 from ..run import canary_soak
 from ..run.output import tell, upgrade_notice
@@ -43,6 +50,7 @@ _MODULES: Mapping[str, Any] = {
     "fleet_plan": fleet_plan,
     "grown_volumes": grown_volumes,
     "health_figures": health_figures,
+    "image_checks": left_image_checks,
     "kubernetes_nodes": kubernetes_nodes,
     "prometheus_alerts": prometheus_alerts,
     "raised_replicas": raised_replicas,

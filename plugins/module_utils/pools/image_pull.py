@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -225,24 +225,35 @@ def _found(client: KubernetesClient, model: Model) -> tuple[Pod, ...]:
     return list_pods(client, model.namespace, f"{POOL_LABEL}={model.key}")
 
 
-def _remove(task: Task, client: KubernetesClient, model: Model) -> None:
-    """Remove every throw-away pod of this model, including those that a killed run left behind."""
-    left: dict[str, Refusal] = {}
+def remove_pods(
+    task: Task, client: KubernetesClient, find: Callable[[], Iterable[Pod]], left: dict[str, Refusal]
+) -> None:
+    """Remove throw-away pods, each by its UID, until none is found. `left` gets the error of each that stays.
+
+    Raises:
+        Refusal: some are left.
+    """
 
     def removed() -> None:
         left.clear()
-        for each in _found(client, model):
+        for each in find():
             try:
-                if client.delete(pod_path(model.namespace, each.name), each.uid):
+                if task.check_mode or client.delete(pod_path(each.namespace, each.name), each.uid):
                     task.journal.did("delete_pod", each.name)
             except Refusal as error:
                 left[each.name] = error
         if left:
             raise next(iter(left.values()))
 
+    # A request that was lost is made again. It names the UID, so it never meets another pod.
+    task.wait_apart(removed, lambda _none: Verdict(), Patience(REMOVAL))
+
+
+def _remove(task: Task, client: KubernetesClient, model: Model) -> None:
+    """Remove every throw-away pod of this model, including those that a killed run left behind."""
+    left: dict[str, Refusal] = {}
     try:
-        # A request that was lost is made again. It names the UID, so it never meets another pod.
-        task.wait_apart(removed, lambda _none: Verdict(), Patience(REMOVAL))
+        remove_pods(task, client, lambda: _found(client, model), left)
     except Refusal as error:
         pods = f"Pods with label {POOL_LABEL}={model.key}"
         named = f" ({enumerate_few(left)})" if left else ""
