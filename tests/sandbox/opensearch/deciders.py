@@ -194,7 +194,14 @@ def _limit(way: str, most: int, setting: str) -> str:
     return f"reached the limit of {way} shard recoveries [{most}], cluster setting [{setting}={most}] {also}"
 
 
-def _shards_limit(_state: State, copy: Copy, node: Member) -> Said | None:
+def _shards_limit(state: State, copy: Copy, node: Member) -> Said | None:
+    setting = f"{ROUTING}.total_shards_per_node"
+    limit = int(state.setting(setting))
+    if limit > 0:
+        all_there = sum(node.id in other.places for index in state.indices.values() for other in index.copies)
+        if all_there >= limit:
+            said = f"too many shards [{all_there}] allocated to this node, cluster setting [{setting}={limit}]"
+            return Said("shards_limit", "NO", said)
     most = int(copy.index.settings.get("routing.allocation.total_shards_per_node", "-1"))
     if most <= 0:
         return None

@@ -282,3 +282,14 @@ def test_filters_of_an_index_are_heeded() -> None:
     assert deciders(explained(room, "pinned"))["m-2"] == ["filter"]
     room.index("pair", replicas=1, more={"routing.allocation.include._name": "m-1,m-2"})
     assert set(room.places("pair")) == {"m-1", "m-2"}
+
+
+def test_no_member_takes_more_copies_than_the_cluster_lets_it_have() -> None:
+    room = Room()
+    room.index(shards=2, replicas=1)
+    room.ask("PUT", "/_cluster/settings", {"persistent": {"cluster.routing.allocation.total_shards_per_node": 2}})
+    room.index("more", shards=3, replicas=0)
+    counts = [sum(copy.member == member for copy in room.state().copies) for member in room.state().members]
+    assert counts == [2, 2, 2]
+    (left,) = (copy.shard for copy in room.state().copies if copy.member is None)
+    assert deciders(explained(room, "more", is_primary=True, shard=left)) == {name: ["shards_limit"] for name in THREE}

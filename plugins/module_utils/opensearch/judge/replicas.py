@@ -19,7 +19,7 @@ from ...common.words import duration, enumerate_few
 from ..observe.copies import Shard, copy_sets
 from ..observe.disk import Disks
 from ..observe.explanation import Explanation
-from ..observe.index_replicas import EXPANDS_TO_NONE, NEVER, ON_MEMBER, IndexReplicas, ReplicaLimits
+from ..observe.index_replicas import EXPANDS_TO_NONE, IN_CLUSTER, NEVER, ON_MEMBER, IndexReplicas, ReplicaLimits
 from ..observe.settings import allocates
 from ..observe.state import ClusterMember, ClusterState, ShardCopy
 from .drain import size_text
@@ -129,10 +129,9 @@ def judge_raising(look: RaisingLook, allowed: Container[str] = ()) -> Raising:
         causes[cause].add(name)
     blocked = {name for names in causes.values() for name in names}
     packing = _ReplicaRoom(look, {copy: names for copy, names in open_to.items() if copy.index not in blocked})
-    where = "below the low watermark" if look.disks.watermarks else "on the disk"
-    for name, size in packing.without_room.items():
-        causes[f"{size_text(size)} find no place {where} of a member that may take them"].add(name)
-    blocked |= packing.without_room.keys()
+    for name, cause in packing.causes():
+        causes[cause].add(name)
+        blocked.add(name)
     places = {shard: name for shard, name in packing.places.items() if shard[0] not in blocked | unknown}
     too_many = _beyond_limit(look, len(places))
     if too_many:
@@ -210,33 +209,64 @@ class _ReplicaRoom:
     """Each shard on the member with most room of those that may take it, the largest first."""
 
     def __init__(self, look: RaisingLook, open_to: Mapping[ShardCopy, Sequence[str]]) -> None:
+        self._look = look
         low = (look.disks.watermarks or {}).get("low")
         room = {disk.member: low.room(disk) if low else disk.available for disk in look.disks.disks}
         self.places: dict[Shard, str] = {}
         self.without_room: dict[str, int] = defaultdict(int)
         """The bytes that find no place, by index."""
+        self.beyond_limit: set[str] = set()
+        """The indices with a shard for which each member already has as many copies as the cluster lets it have."""
+        left = _left_on_members(look)
         sizes = {copy: look.sizes.get((copy.index, copy.shard), 0) for copy in open_to}
         for copy in sorted(open_to, key=lambda each: (-sizes[each], each.index, each.shard)):
             size = sizes[copy] if _takes_room(look, copy) else 0
-            name = max(open_to[copy], key=lambda each: room.get(each, 0 if size else math.inf))
+            open_now = [each for each in open_to[copy] if left.get(each, 0) > 0]
+            if not open_now:
+                self.beyond_limit.add(copy.index)
+                continue
+            name = max(open_now, key=lambda each: room.get(each, 0 if size else math.inf))
             if size > room.get(name, 0):
                 self.without_room[copy.index] += size
                 continue
             if name in room:
                 room[name] -= size
+            left[name] -= 1
             self.places[copy.index, copy.shard] = name
+
+    def causes(self) -> Iterator[tuple[str, str]]:
+        """The indices of which a shard finds no place, each with the cause."""
+        where = "below the low watermark" if self._look.disks.watermarks else "on the disk"
+        for name, size in self.without_room.items():
+            yield name, f"{size_text(size)} find no place {where} of a member that may take them"
+        setting, most = f"cluster.routing.allocation.{ON_MEMBER}", self._look.limits.on_member
+        for name in self.beyond_limit:
+            yield name, f"{setting} is {most}, and no member that takes it is below that"
+
+
+def _left_on_members(look: RaisingLook) -> dict[str, float]:
+    """The number of further copies that the limit of the cluster lets each member hold, by its name.
+
+    A copy that moves counts where it goes (server source, ShardsLimitAllocationDecider and RoutingNode,
+    numberOfOwningShards).
+    """
+    most = look.limits.on_member
+    there = Counter(copy.relocating_to or copy.member for copy in look.state.copies)
+    return {each.name: math.inf if most is None else most - there[each.id] for each in look.state.members.values()}
 
 
 def _beyond_limit(look: RaisingLook, more: int) -> str:
     """The cause if the cluster does not take so many more shards; empty if it does."""
     members = sum(member.holds_data for member in look.state.members.values())
-    most = look.limits.most_shards * members
+    most, limit = look.limits.most_shards * members, "cluster.max_shards_per_node"
+    if look.limits.in_cluster is not None and look.limits.in_cluster < most:
+        most, limit = look.limits.in_cluster, f"cluster.routing.allocation.{IN_CLUSTER}"
     present = sum(
         copy.index in look.state.indices and look.state.indices[copy.index].open for copy in look.state.copies
     )
     if not more or present + more <= most:
         return ""
-    return f"{more:,} more shards make {present + more:,}, and cluster.max_shards_per_node allows {most:,}"
+    return f"{more:,} more shards make {present + more:,}, and {limit} allows {most:,}"
 
 
 def _seconds(look: RaisingLook, places: Mapping[Shard, str], moved: Mapping[Shard, int]) -> float:

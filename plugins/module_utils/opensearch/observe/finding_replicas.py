@@ -7,12 +7,27 @@ from urllib.parse import quote
 
 from .answers import reading
 from .client import OpenSearchClient
-from .index_replicas import FIELDS, IndexReplicas, ReplicaLimits, limits_in, replicas_in, sizes_in
+from .index_replicas import (
+    FIELDS,
+    IN_CLUSTER,
+    ON_MEMBER,
+    IndexReplicas,
+    ReplicaLimits,
+    limits_in,
+    replicas_in,
+    sizes_in,
+)
 
 LONGEST = 2000
 """Characters of the names in one path. Servers take lines of 4,096 bytes (`http.max_initial_line_length`)."""
 _SCOPES = ("persistent", "transient", "defaults")
-_LIMITS = ("cluster.routing.allocation.awareness", "cluster.max_shards_per_node", "indices.recovery.max_bytes_per_sec")
+_LIMITS = (
+    "cluster.routing.allocation.awareness",
+    f"cluster.routing.allocation.{ON_MEMBER}",
+    f"cluster.routing.allocation.{IN_CLUSTER}",
+    "cluster.max_shards_per_node",
+    "indices.recovery.max_bytes_per_sec",
+)
 
 
 def observe_replicas(client: OpenSearchClient) -> dict[str, IndexReplicas]:

@@ -44,6 +44,8 @@ FIELDS = (
 )
 ON_MEMBER = "total_shards_per_node"
 """The setting of an index, or of the cluster, for the most copies on a member; -1 is no limit."""
+IN_CLUSTER = "total_shards_limit"
+"""The setting of OpenSearch for the most copies in the cluster; -1 is no limit (server source, ShardLimitValidator)."""
 MOST_SHARDS = 1000
 """The servers' own default of `cluster.max_shards_per_node`."""
 
@@ -85,6 +87,10 @@ class ReplicaLimits:
     """Shards that each data member may have on average (`cluster.max_shards_per_node`)."""
     bytes_a_second: float = math.inf
     """The limit of the recoveries of a member."""
+    in_cluster: int | None = None
+    """Shards that all members may have together (`cluster.routing.allocation.total_shards_limit`), if that is set."""
+    on_member: int | None = None
+    """Copies that one member may hold (`cluster.routing.allocation.total_shards_per_node`); None without a limit."""
 
 
 def replicas_of(name: str, metadata: Json) -> IndexReplicas:
@@ -106,7 +112,7 @@ def _replicas(name: str, index: Json) -> IndexReplicas:
         enable=optional_text(rules, "enable"),
         blocks=tuple(each for each in BLOCKS if str(blocks.get(each)).lower() == "true"),
         in_repository=kind == "remote_snapshot" or (kind == "snapshot" and partly),
-        on_member=int(most) if (most := str(rules.get(ON_MEMBER, ""))).isdecimal() else None,
+        on_member=_most(rules.get(ON_MEMBER)),
         source=optional_text(part(part(index, "resize", {}), "source", {}), "uuid") or "",
     )
 
@@ -122,22 +128,32 @@ def limits_in(answer: Json) -> ReplicaLimits:
     for scope in ("defaults", "persistent", "transient"):
         given = part(answer, scope, {})
         cluster = part(given, "cluster", {})
-        rules = part(part(cluster, "routing", {}), "allocation", {}).get("awareness")
+        allocation = part(part(cluster, "routing", {}), "allocation", {})
+        rules = allocation.get("awareness")
         recovery = part(part(given, "indices", {}), "recovery", {})
         awareness = {**found.get("awareness", {}), **(rules if isinstance(rules, Mapping) else {})}
         found |= {"awareness": awareness, **_limit(cluster, "max_shards_per_node")}
-        found |= _limit(recovery, "max_bytes_per_sec")
+        found |= _limit(recovery, "max_bytes_per_sec") | _limit(allocation, ON_MEMBER) | _limit(allocation, IN_CLUSTER)
     forced = part(found["awareness"], "force", {})
     attributes = _names(found["awareness"].get("attributes"))
     return ReplicaLimits(
         {each: frozenset(_names(part(forced, each, {}).get("values"))) for each in attributes},
         count(found, "max_shards_per_node", MOST_SHARDS),
         _rate(found.get("max_bytes_per_sec")),
+        _most(found.get(IN_CLUSTER)),
+        _most(found.get(ON_MEMBER)),
     )
 
 
 def _limit(of: Json, name: str) -> dict[str, str]:
-    return {name: str(of[name])} if of.get(name) is not None else {}
+    """The setting, if this scope has it. Elasticsearch also has `cluster.max_shards_per_node.frozen`, so that the name
+    alone may stand for an object (server source, ShardLimitValidator)."""
+    return {} if of.get(name) is None or isinstance(of[name], Mapping) else {name: str(of[name])}
+
+
+def _most(written: Any) -> int | None:
+    """A limit; None for -1 and without one. With 0 the deciders have none either (`ShardsLimitAllocationDecider`)."""
+    return int(written) or None if str(written).isdecimal() else None
 
 
 def _names(value: Any) -> list[str]:

@@ -122,6 +122,30 @@ def test_more_shards_than_the_cluster_takes_are_refused() -> None:
     few = ReplicaLimits(most_shards=1)
     refused = judge_raising(look({"a": 1, "b": 1}, {"m0": 9, "m1": 9}, limits=few))
     assert "2 more shards make 4, and cluster.max_shards_per_node allows 2" in causes(refused)
+    whole = ReplicaLimits(in_cluster=3)
+    refused = judge_raising(look({"a": 1, "b": 1}, {"m0": 9, "m1": 9}, limits=whole))
+    assert "2 more shards make 4, and cluster.routing.allocation.total_shards_limit allows 3" in causes(refused)
+    assert judge_raising(look({"a": 1}, {"m0": 9, "m1": 9}, limits=whole)).verdict.passed
+
+
+@pytest.mark.parametrize(("most", "names"), [(1, "ab"), (1, "abc"), (2, "abcd"), (2, "abcde"), (None, "abcdefgh")])
+def test_a_member_takes_no_more_replicas_than_the_cluster_lets_it_have(most: int | None, names: str) -> None:
+    """The decider of that limit is asked for one shard at a time."""
+    seen = look(dict.fromkeys(names, 1), {"m0": 9, "m1": 9, "m2": 4}, limits=ReplicaLimits(on_member=most))
+    raising = judge_raising(seen)
+    possible = most is None or len(names) <= 2 * most
+    assert raising.verdict.passed is possible
+    taken = list(raising.places.values())
+    assert most is None or all(taken.count(name) <= most for name in taken)
+    said = f"{names[-1]} cannot get a replica for the time of the upgrade: cluster.routing.allocation"
+    assert possible or f"{said}.total_shards_per_node is {most}, and no member that takes it" in causes(raising)
+
+
+def test_a_copy_that_moves_counts_where_it_goes() -> None:
+    seen = look({"a": 1}, {"m0": 9, "m1": 9}, limits=ReplicaLimits(on_member=1))
+    moving = ShardCopy("b", 0, primary=True, state="RELOCATING", member="m0", relocating_to="m1")
+    full = replace(seen, state=replace(seen.state, copies=(*seen.state.copies, moving)))
+    assert (judge_raising(seen).verdict.passed, judge_raising(full).verdict.passed) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -206,6 +230,7 @@ def test_limits_are_read_from_the_scope_in_force() -> None:
             "defaults": {
                 "cluster": {
                     "max_shards_per_node": "1000",
+                    "max_shards_per_node.frozen": "3000",
                     "routing": {"allocation": {"awareness": {"attributes": []}}},
                 },
                 "indices": {"recovery": {"max_bytes_per_sec": "40mb"}},
@@ -222,3 +247,11 @@ def test_limits_are_read_from_the_scope_in_force() -> None:
         }
     )
     assert found == ReplicaLimits({"zone": frozenset({"a", "b"})}, 2000, 80 * 1024**2)
+
+
+def test_limits_of_copies_are_read_and_none_of_them_is_one_of_frozen_members() -> None:
+    allocation = {"total_shards_per_node": "40", "total_shards_limit": "-1"}
+    given = {"max_shards_per_node": {"frozen": "100"}, "routing": {"allocation": allocation}}
+    defaults = {"max_shards_per_node": "1000", "routing": {"allocation": {"total_shards_per_node": "-1"}}}
+    found = limits_in({"defaults": {"cluster": defaults}, "persistent": {"cluster": given}})
+    assert (found.most_shards, found.on_member, found.in_cluster) == (1000, 40, None)
