@@ -12,6 +12,7 @@ from ..common.errors import Refusal
 from ..common.task import Task
 from ..common.verdict import State, Verdict, combine
 from ..kubernetes import client as kubernetes
+from ..kubernetes.state import StatefulSet
 from ..kubernetes.stateful_sets import list_stateful_sets
 from ..pools.judge import judge_members
 from .observe.state import ClusterState
@@ -38,9 +39,9 @@ class KeptMembers:
         if verdict.state is not State.WAITING or not missing or now - self._looked_at < PAUSE:
             return verdict
         self._looked_at = now
-        return combine((verdict, self._judge_kept(missing)))
+        return combine((verdict, self._judge_kept(missing, {member.name for member in state.members.values()})))
 
-    def _judge_kept(self, missing: Collection[str]) -> Verdict:
+    def _judge_kept(self, missing: Collection[str], there: Collection[str]) -> Verdict:
         namespace = self._task.params.get("namespace")
         if not namespace:
             return Verdict()
@@ -48,5 +49,15 @@ class KeptMembers:
             found = list_stateful_sets(kubernetes.connect(self._task.params["kubernetes"]), namespace)
         except Refusal:
             return Verdict()
-        named = ((pool, sorted(name for name in missing if pool.ordinal_in(name) is not None)) for pool in found)
+        own = [pool for pool in found if not _is_split(pool, there)]
+        named = ((pool, sorted(name for name in missing if pool.ordinal_in(name) is not None)) for pool in own)
         return combine(judge_members([pool], names) for pool, names in named)
+
+
+def _is_split(pool: StatefulSet, there: Collection[str]) -> bool:
+    """Whether a set seems to be split over two namespaces, each with a part of the ordinals (Kubernetes documentation,
+    StatefulSets, Start ordinal): members are up that have its name, and an ordinal that it does not keep.
+
+    After it was scaled down that is so until the last of its pods has gone.
+    """
+    return any(pool.ordinal_in(name) is not None and pool.ordinal(name) is None for name in there)

@@ -58,6 +58,15 @@ def test_one_whose_pool_is_scaled_down_is_refused_within_seconds(world: World) -
     assert seconds <= 6
 
 
+def test_one_of_the_same_set_in_another_namespace_is_waited_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The set here keeps data-0 and data-1, and one of the same name elsewhere data-2 and data-3."""
+    scaled(world)
+    there = (*THERE, "data-3")
+    state = cluster(there, voting=coordination(there), elected="managers-0")
+    monkeypatch.setattr(gate_of, "look", lambda *_asked, **_more: Look(state, health(), Settings({}, {})))
+    assert gate(world)[0] == ["member_missing", "timed_out"]
+
+
 @pytest.mark.parametrize("batch", [["data-2"], ["data-1", "data-2"]])
 def test_one_of_the_batch_is_left_to_the_task_that_replaces_it(world: World, batch: list[str]) -> None:
     scaled(world)
