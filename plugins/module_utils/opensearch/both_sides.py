@@ -10,6 +10,7 @@ from typing import Any
 from ..common.errors import NoConnection, Refusal, Unreachable
 from ..common.task import Task, passed_or_raise
 from ..common.verdict import Reason, State, Verdict, combine, refused
+from ..common.waiting import Patience
 from ..kubernetes import client as kubernetes
 from ..kubernetes.owners import is_left_alone, judge_owned, missing, pods_left, unsupported
 from ..kubernetes.pods import list_budgets
@@ -160,6 +161,16 @@ def _judge_pods(there: Namespace, state: ClusterState, meant: Collection[Statefu
 def just_made(pods: Iterable[Pod]) -> frozenset[str]:
     """The names of the pods that are so new that the cluster may not have noticed the end of those before them."""
     return frozenset(pod.name for pod in pods if age_of(pod) < NOTICED)
+
+
+def once_noticed(task: Task, look: Callable[[], ClusterState], names: Collection[str]) -> ClusterState:
+    """The cluster, which is looked at again while it lists two members of one name: it may not have noticed yet that
+    one is gone. How long a process has been up is not asked for, so each of `names` may be new."""
+    state = task.ask(look)
+    if judge_names(state, names).passed:
+        return state
+    patience = Patience(NOTICED, hands_back=True)
+    return task.wait_apart(lambda: task.ask(look), lambda now: judge_names(now, names, names), patience)[0]
 
 
 def _in_kubernetes(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, CONSENT, WAIT, Options
@@ -16,7 +17,7 @@ from ..pools.deployers import DEPLOYERS, judge_owner
 from ..pools.given_images import given_images, judge_images
 from ..run.colouring import readable_most
 from .act.raising import RAISE_REPLICAS
-from .both_sides import just_made, see
+from .both_sides import just_made, once_noticed, see
 from .cluster_snapshot import SNAPSHOT
 from .judge.admission import judge_left, left_by
 from .judge.batches import BATCHING, Batch, Cutting, batches_of
@@ -238,7 +239,8 @@ def drawn_from_hosts(task: Task) -> Drawn:
     """The pools that the user names. Kubernetes is not asked."""
     groups = groups_in(task.params["groups"])
     search = task.params["opensearch"], task.params["kubernetes"]
-    state = task.ask(lambda: voting_again(observe(connect(*search))))
+    names = {*chain.from_iterable(groups.values())}
+    state = once_noticed(task, lambda: voting_again(observe(connect(*search))), names)
     named = pools_named(groups, state, task.params["zone_attribute"])
     pools = order_pools(part for pool in named for part in by_kind(pool))
     verdict = combine((judge_groups(groups, state), judge_connection(task.params["opensearch"])))

@@ -126,7 +126,7 @@ def judge_names(state: ClusterState, names: Container[str], made: Container[str]
     """Whether every member among `names` has a name of its own, since a run knows members by their names.
 
     The servers do not ask for that: a cluster over two namespaces may have the same set, so the same pods, in each.
-    The pods in `made` are new. A pod without a volume comes back as another member, and if its Kubernetes node was
+    Those in `made` may be new. A process that has lost its data comes back as another member, and if its machine was
     lost, the cluster lists the one before until its checks have failed (server source, FollowersChecker).
     """
     counted = Counter(member.name for member in state.members.values() if member.name in names)
@@ -136,9 +136,9 @@ def judge_names(state: ClusterState, names: Container[str], made: Container[str]
     if passing:
         yield waiting(
             "member_name_shared",
-            f"Members of the cluster have the same name: {enumerate_few(passing)}. Their pods are new, so the cluster"
-            " may not have noticed yet that the processes before them are gone.",
-            "This ends by itself, unless members in two namespaces have the same names.",
+            f"Members of the cluster have the same name: {enumerate_few(passing)}. The cluster may not have noticed yet"
+            " that one of the processes is gone, which another one has replaced.",
+            "This ends by itself, unless two members are up, such as in two namespaces.",
         )
     if lasting:
         yield refused(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.task impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import both_sides, pool_order
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import ClusterState
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import cluster, copy, info
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.world import World
 
@@ -20,6 +21,12 @@ WRONG = Refusal(refused("opensearch_credentials", "The password is wrong.", "Cor
 STATE = cluster({name: info(name) for name in "abc"}, [copy("logs", "a", primary=True), copy("logs", "b")], elected="c")
 
 
+def with_twin() -> ClusterState:
+    """The cluster while it has not noticed that the process before one of another id is gone."""
+    before = next(each for each in STATE.members.values() if each.name == "b")
+    return replace(STATE, members={**STATE.members, "id-before": replace(before, id="id-before", address="10.8.8.8")})
+
+
 @dataclass
 class Planned:
     """A plan whose looks fail as the lists say, one after the other, and after that no longer."""
@@ -27,6 +34,8 @@ class Planned:
     monkeypatch: pytest.MonkeyPatch
     search: list[Refusal] = field(default_factory=list)
     api: list[Refusal] = field(default_factory=list)
+    twins: int = 0
+    """The number of looks that show two members of one name."""
 
     def __post_init__(self) -> None:
         for room in (pool_order, both_sides):
@@ -38,7 +47,8 @@ class Planned:
     def _seen(self) -> Any:
         if self.search:
             raise self.search.pop(0)
-        return STATE
+        self.twins -= 1
+        return with_twin() if self.twins >= 0 else STATE
 
     def _reached(self) -> Any:
         raise self.api.pop(0) if self.api else Refusal(refused("reached", "It is reached.", ""))
@@ -100,3 +110,20 @@ def test_what_waiting_would_not_cure_is_told_at_once_with_the_rest(planned: Plan
     planned.search, planned.api = [WRONG], [AWAY]
     result = planned.plan(namespace="search")
     assert (codes(result), result["took"]) == (["kubernetes_unreachable", "opensearch_credentials"], 0.0)
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_a_machine_in_whose_place_another_has_come_is_waited_for(planned: Planned, wait: bool) -> None:
+    """The one before was lost, so that the cluster lists it until its checks have failed."""
+    planned.twins = 3
+    result = planned.plan(groups=HOSTS, wait=wait)
+    assert "member_name_shared" not in codes(result)
+    assert planned.twins < 0
+
+
+def test_two_hosts_of_one_name_are_refused_once_the_cluster_would_have_noticed(planned: Planned) -> None:
+    planned.twins = 1000
+    result = planned.plan(groups=HOSTS)
+    assert "member_name_shared" in codes(result)
+    assert result["verdict"]["state"] == "refused"
+    assert result["took"] <= both_sides.NOTICED + 5
