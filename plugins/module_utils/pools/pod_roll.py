@@ -43,7 +43,8 @@ from .replacement import STAGES, ReplacementStage
 from .roll_batch import Done, ObservedBatch
 
 Proof = Callable[[Sequence[StatefulSet], Namespace, Collection[str]], Verdict]
-"""The verdict on the batch, from its pools, their whole namespace, and its members that are deleted already."""
+"""The verdict on the batch, from its pools, their whole namespace, and its members that are deleted already, or that
+their controller was let to replace."""
 
 ATTEMPTS = 10
 """Tries to lower a partition. Every status update changes the resourceVersion that guards it."""
@@ -102,7 +103,7 @@ def roll(
     freed = FreedSoon(task.clock)
 
     def observe() -> ObservedBatch:
-        batch = _observe(client, namespace, pools, members, questions, done.deleted)
+        batch = _observe(client, namespace, pools, members, questions, done.gone)
         return replace(batch, verdict=freed.judge(batch.verdict))
 
     if task.check_mode:
@@ -318,9 +319,7 @@ def _replaced(
     """Delete the pods that are proven to be allowed to go, and follow their members until they are back."""
 
     def joined() -> Verdict:
-        # The controller may have replaced those that it was let to before the last proof.
-        deleted = [name for name in done.deleted if name not in done.let_through]
-        return questions.joined([name for name in batch.members if name not in done.left], deleted)
+        return questions.joined([name for name in batch.members if name not in done.left], done.gone)
 
     stages = Stages(STAGES, task.params.get("usual_seconds"))
     follower = Follower(client, task.clock)

@@ -79,3 +79,8 @@ class Done:
     """Members that the controller replaces by itself, since the partition was lowered for them."""
     left: list[str] = field(default_factory=list)
     """Members that stay up although they were to go, since the proof did not hold any more."""
+
+    @property
+    def gone(self) -> list[str]:
+        """The members that are away, or go without a further act."""
+        return [*self.deleted, *(name for name in self.let_through if name not in self.deleted)]

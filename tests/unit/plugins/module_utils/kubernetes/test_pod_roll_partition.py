@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Collection
+from typing import Any, cast
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Unreachable
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, refused
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict, refused
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient
+from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pod_roll import Questions, roll
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.world import (
     NAMES,
@@ -76,6 +80,39 @@ def test_a_lowering_whose_answer_is_lost_is_looked_for(
     found = outcome.more["actions"]
     assert [(each["action"], each.get("answer")) for each in found] == [("lower_partition", each) for each in answers]
     assert outcome.more["members"][0]["action"] == "replaced"
+
+
+def test_a_member_that_was_let_through_is_back_only_as_another_process() -> None:
+    """The cluster lists a process that was cut off for a while after its successor is Ready. The proof that is made
+    again for the other pool may see that successor already, so the process before it is that of the first proof."""
+    world = Rolled()
+    world.add("warm", updateStrategy=dict(HELD), annotations=OURS)
+    real, proofs, asked = world.patch, list[list[str]](), list[list[str]]()
+
+    def patch(path: str, body: Json) -> Json:
+        if path.endswith("/statefulsets/data"):
+            return real(path, body)
+        if len(proofs) == 1:
+            raise CHANGED
+        pool = world.pools["warm"]
+        pool["spec"]["updateStrategy"] = body["spec"]["updateStrategy"]
+        world.delete("/pods/warm-1", "warm-1-old")
+        return pool
+
+    def proof(_pools: object, _there: object, gone: Collection[str]) -> Verdict:
+        proofs.append(sorted(gone))
+        return PASSED
+
+    def joined(_names: object, gone: Collection[str]) -> Verdict:
+        asked.append(sorted(gone))
+        return PASSED
+
+    world.patch = patch  # type: ignore[method-assign]
+    task = Task({"wait": True, "wait_timeout": 60, "wait_sleep": 1.0}, clock=world)
+    client = cast(KubernetesClient, world)
+    outcome = roll(task, client, "search", ["data", "warm"], ["data-2", "warm-1"], Questions(proof, joined))
+    assert outcome.verdict.passed
+    assert (proofs, asked[-1]) == ([[], ["data-2"]], ["data-2", "warm-1"])
 
 
 def test_an_api_that_goes_away_with_the_answer_is_waited_for() -> None:
