@@ -15,13 +15,11 @@ from ...common.task import Task
 from ...common.verdict import Reason, remark
 from ...common.words import enumerate_few
 from ..observe.client import OpenSearchClient
-from ..observe.shutdowns import Shutdown, read_shutdowns
+from ..observe.shutdowns import OURS, Shutdown, read_shutdowns
 from ..observe.state import ClusterState
 
 AWAY = "1h"
 """The time for which the servers keep the shards of a member that has registered."""
-OURS = "stateful.upgrade"
-"""The start of the reason, by which a registration is recognised as one of this collection."""
 
 
 def register(task: Task, client: OpenSearchClient, state: ClusterState, names: Collection[str]) -> tuple[Reason, ...]:

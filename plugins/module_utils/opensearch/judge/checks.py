@@ -47,7 +47,10 @@ CHECKS: tuple[Check, ...] = (
     Check("blocks", MOMENTS, ("cluster_block",), proof=True),
     Check("pending_tasks", MOMENTS, ("tasks_pending",)),
     Check(
-        "present", (*_BEFORE, AFTER_BATCH), ("member_missing", "member_unrecognised", "zone_decommissioned"), proof=True
+        "present",
+        (*_BEFORE, AFTER_BATCH),
+        ("member_missing", "member_to_be_removed", "member_unrecognised", "zone_decommissioned"),
+        proof=True,
     ),
     Check(
         "versions",

@@ -221,7 +221,11 @@ def judge_present(state: ClusterState, expected: Collection[str], batch: Collect
     yield from _decommissioned(state, [*away, *missing])
     if away and strangers:
         yield _unrecognised(away, strangers)
-    elif missing and (not away or present & set(batch)):
+        return
+    if away and not present & set(batch):
+        return
+    yield from _to_be_removed(state)
+    if missing:
         yield waiting(
             "member_missing",
             f"Members are missing from the cluster: {', '.join(missing)}.",
@@ -246,6 +250,24 @@ def _decommissioned(state: ClusterState, absent: Sequence[str]) -> Iterator[Reas
             f"The members with {zone.attribute}={zone.value} are decommissioned ({zone.status}), so the cluster lets"
             f" none of them join.{said}",
             "Take that back (DELETE _cluster/decommission/awareness), and run again once they are in the cluster.",
+        )
+
+
+def _to_be_removed(state: ClusterState) -> Iterator[Reason]:
+    """The wait for members that others have registered to leave for good (node shutdown API of Elasticsearch).
+
+    Their shards move away and they stop at a time that others choose, so their copies and votes do not count as
+    staying. One that restarts until then gets no shards back (server source, NodeShutdownAllocationDecider).
+    """
+    leaving = {state.members[each].name: why for each, why in state.removals.items() if each in state.members}
+    if leaving:
+        said = f" ({next(iter(leaving.values()))})" if any(leaving.values()) else ""
+        yield waiting(
+            "member_to_be_removed",
+            f"Something else has registered {enumerate_few(sorted(leaving))} to leave the cluster for good{said}, so"
+            " these copies and votes do not count as staying.",
+            "No member is taken down until that is done. If they are to stay, take it back (DELETE"
+            " _nodes/NODE_ID/shutdown).",
         )
 
 

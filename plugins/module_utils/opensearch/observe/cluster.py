@@ -26,6 +26,7 @@ from .products import product_of
 from .recoveries import UNKNOWN, Recoveries, parse_recoveries
 from .routing import health_of, parse_copies
 from .settings import Settings, parse_settings
+from .shutdowns import parse_removals
 from .state import (
     ClusterMember,
     ClusterState,
@@ -72,8 +73,7 @@ _STATE = ",".join(
         "nodes.*.name",
         "nodes.*.ephemeral_id",
         "nodes.*.max_index_version",
-        "metadata.cluster_coordination",
-        "metadata.decommissionedAttribute",
+        *(f"metadata.{name}" for name in ("cluster_coordination", "decommissionedAttribute", "node_shutdown.nodes")),
         "metadata.indices.*.state",
         *(f"{_INDEX}.{name}" for name in ("number_of_shards", "number_of_replicas", "auto_expand_replicas")),
         *(f"{_INDEX}.{name}" for name in ("version.created", "verified_read_only", "routing.allocation.enable")),
@@ -192,6 +192,7 @@ def parse_state(nodes: Json, state: Json) -> ClusterState:
             snapshots=within(state, "snapshots", parse_snapshots, {}),
             name=optional_text(state, "cluster_name") or "",
             decommissioned=within(state, "metadata", parse_decommissioned),
+            removals=within(state, "metadata", parse_removals),
         )
         placed = {copy.index for copy in seen.copies}
         lost = sorted(index.name for index in seen.indices.values() if index.open and index.name not in placed)

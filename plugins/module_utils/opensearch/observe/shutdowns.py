@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...common.reading import listed, text
+from ...common.reading import Json, listed, named, text, within
 from .answers import reading
 from .client import OpenSearchClient
 
 SHUTDOWNS = "/_nodes/shutdown"
+OURS = "stateful.upgrade"
+"""The start of the reason, by which a registration is recognised as one of this collection."""
+RESTART = "RESTART"
+"""The type of a member that comes back. All others are to leave for good (server source, SingleNodeShutdownMetadata,
+isRemovalType)."""
 
 
 @dataclass(frozen=True)
@@ -33,3 +39,18 @@ def read_shutdowns(client: OpenSearchClient) -> tuple[Shutdown, ...] | None:
         if isinstance(answer.get("nodes"), dict):
             return None
         return listed(answer, "nodes", lambda each: Shutdown(text(each, "node_id"), text(each, "reason", "")))
+
+
+def parse_removals(metadata: Json) -> Mapping[str, str]:
+    """The members that others have registered to leave for good, with the reasons that they gave, by id.
+
+    It is from `metadata` of the cluster state, which every user reads who may see that (server source,
+    NodesShutdownMetadata). OpenSearch has none.
+    """
+    found = within(metadata, "node_shutdown", lambda shutdown: named(shutdown, "nodes", _removal, {}), {})
+    return {identity: reason for identity, reason in found.items() if reason is not None}
+
+
+def _removal(_identity: str, registered: Json) -> str | None:
+    reason = text(registered, "reason", "")
+    return None if text(registered, "type").upper() == RESTART or reason.startswith(OURS) else reason

@@ -179,6 +179,8 @@ class ClusterState:
     snapshots: tuple[RunningSnapshot, ...] = ()
     name: str = ""
     decommissioned: Decommissioned | None = None
+    removals: Mapping[str, str] = field(default_factory=dict)
+    """The members that others have registered to leave for good, with the reasons that they gave, by id."""
 
     @property
     def product(self) -> Product:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.safety import judge_present
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import parse_state
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.products import (
     ELASTICSEARCH,
     OPENSEARCH,
@@ -12,6 +15,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observ
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
+    coordination,
     identity,
     info,
     state_answer,
@@ -141,3 +145,30 @@ def test_check_mode_registers_nobody() -> None:
     client = servers()
     act(client, "restricted", check=True)
     assert client.shutdowns == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "present", "batch", "waits"),
+    [
+        ("REMOVE", "scaled down", "abc", "a", True),
+        ("REPLACE", "scaled down", "abc", "", True),
+        ("SIGTERM", "", "abc", "c", True),
+        # It comes back, or the run has registered it itself, or it has gone, or nothing is taken down.
+        ("RESTART", "patched", "abc", "a", False),
+        ("REMOVE", "stateful.upgrade night", "abc", "a", False),
+        ("REMOVE", "scaled down", "ab", "a", False),
+        ("REMOVE", "scaled down", "bc", "a", False),
+    ],
+)
+def test_nothing_goes_while_others_remove_a_member(
+    kind: str, reason: str, present: str, batch: str, waits: bool
+) -> None:
+    infos = {name: info(name) for name in present}
+    answer = state_answer(infos, elected="b", voting=coordination(""))
+    registered = {"node_id": identity("c"), "type": kind, "reason": reason, "shutdown_startedmillis": 1}
+    answer["metadata"]["node_shutdown"] = {"nodes": {identity("c"): registered}}
+    state = parse_state({identity(name): one for name, one in infos.items()}, answer)
+    found = [each for each in judge_present(state, "abc", batch).reasons if each.code == "member_to_be_removed"]
+    assert [each.state for each in found] == [State.WAITING] * waits
+    assert all("has registered c to leave the cluster for good" in each.message for each in found)
+    assert all(("(scaled down)" in each.message) is (reason == "scaled down") for each in found)
