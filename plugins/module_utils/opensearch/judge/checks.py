@@ -90,7 +90,7 @@ CHECKS: tuple[Check, ...] = (
         "unassigned", MOMENTS, ("allocation_failed", "unassigned", "unassigned_until_grown", "yellow_until_upgraded")
     ),
     Check("progress", _AFTER, ("allocating", "not_green", "recovering"), on_request=_BEFORE),
-    Check("allocation", (BEFORE_UPGRADE,), ("allocation_disabled",)),
+    Check("allocation", (BEFORE_UPGRADE,), ("allocation_disabled", "members_excluded")),
     Check("overrides", (BEFORE_UPGRADE,), ("index_allocation_disabled",), on_request=(BEFORE_BATCH, *_AFTER)),
     Check("disk", (BEFORE_UPGRADE,), ("disk_after_loss", "disk_watermark"), on_request=(BEFORE_BATCH, *_AFTER)),
     Check("snapshots", _BEFORE, ("snapshot_running",)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 
 from ...common.verdict import Reason, Verdict, as_verdict, combine, refused, remark, waiting
 from ...common.words import enumerate_few
@@ -20,10 +21,11 @@ from .admission import MODE, judge_migration, judge_stored_format
 from .back import judge_back
 from .background import judge_snapshots, judge_snapshots_of, judge_tasks
 from .certificates import judge_certificates
-from .changes import removals, split_ours
+from .changes import removals
 from .checks import AFTER_BATCH, BEFORE_BATCH, BEFORE_UPGRADE, CHECKS, Selection
 from .configured import judge_configured, judge_search_role
 from .disk import ZONE, judge_disks, judge_losses
+from .excluded import as_put_back, judge_excluded
 from .hops import of_later_hops
 from .last_snapshot import judge_last_snapshot
 from .managed_indices import judge_managed
@@ -288,19 +290,17 @@ def _judge_readable(state: ClusterState, target: Version) -> Verdict:
     return judge_created(created, target)
 
 
-@as_verdict
-def _judge_allocation(settings: Settings) -> Iterator[Reason]:
-    """Whether allocation is not restricted; otherwise replicas would never come back, and no gate could ever pass.
+def _judge_allocation(gate: _Gate) -> Verdict:
+    """Whether replicas can come back. What an interrupted run has set is put back before the first batch."""
+    scope, settings = gate.scope, as_put_back(gate.seen.settings)
+    going = frozenset(chain.from_iterable(scope.batches)) if scope.batches else scope.members
+    return combine((_judge_enable(settings), judge_excluded(gate.state, settings, going)))
 
-    A restriction of an interrupted run counts as put back, since that is done before the first batch.
-    """
-    undo = carried_undo(settings)
-    ours = split_ours(undo, settings)[0] if undo else ()
-    put_back = {change.path: change.was for change in ours}
-    transient, persistent = (
-        put_back.get((scope, ENABLE), settings.at((scope, ENABLE))) for scope in ("transient", "persistent")
-    )
-    effective = persistent if transient is None else transient
+
+@as_verdict
+def _judge_enable(settings: Settings) -> Iterator[Reason]:
+    """Whether allocation is not restricted; otherwise replicas would never come back, and no gate could ever pass."""
+    effective = settings.effective(ENABLE)
     if not allocates(effective):
         yield refused(
             "allocation_disabled",
@@ -321,7 +321,7 @@ JUDGES: Mapping[str, Callable[[_Gate], Verdict]] = {
     "primaries": _of_progress("primaries"),
     "unassigned": _of_progress("unassigned"),
     "progress": _of_progress("progress"),
-    "allocation": lambda gate: _judge_allocation(gate.seen.settings),
+    "allocation": _judge_allocation,
     "overrides": lambda gate: judge_overrides(gate.state),
     "disk": _judge_disk,
     "snapshots": _judge_snapshots,
