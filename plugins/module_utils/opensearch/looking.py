@@ -27,6 +27,7 @@ from .observe.cluster import (
 )
 from .observe.copies import copies_move, last_copies, unassigned
 from .observe.explaining import explain, still_true
+from .observe.finding_filters import observe_filters
 from .observe.finding_snapshot import observe_last_snapshot
 from .observe.look import Look
 from .observe.recoveries import UNKNOWN
@@ -110,7 +111,9 @@ def _with_rare_answers(
         configured = unless_denied("settings", lambda: observe_configured(client, names_for_indices()))
     if "index_management" in made and (managed is None or (again and not judge_managed(managed).passed)):
         managed = unless_denied("index_management", lambda: observe_managed(client, seen.state))
-    return replace(seen, disks=disks, tasks=tasks, saved=saved, configured=configured, managed=managed)
+    # They may be corrected while the gate waits.
+    filters = observe_filters(client) if "overrides" in made and (first or again) else kept.filters
+    return replace(seen, disks=disks, tasks=tasks, saved=saved, configured=configured, managed=managed, filters=filters)
 
 
 def unless_denied(check: str, ask: Callable[[], Seen]) -> Seen:

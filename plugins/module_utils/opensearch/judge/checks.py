@@ -91,7 +91,12 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("progress", _AFTER, ("allocating", "not_green", "recovering"), on_request=_BEFORE),
     Check("allocation", (BEFORE_UPGRADE,), ("allocation_disabled", "members_excluded")),
-    Check("overrides", (BEFORE_UPGRADE,), ("index_allocation_disabled",), on_request=(BEFORE_BATCH, *_AFTER)),
+    Check(
+        "overrides",
+        (BEFORE_UPGRADE,),
+        ("index_allocation_disabled", "replicas_filtered"),
+        on_request=(BEFORE_BATCH, *_AFTER),
+    ),
     Check("disk", (BEFORE_UPGRADE,), ("disk_after_loss", "disk_watermark"), on_request=(BEFORE_BATCH, *_AFTER)),
     Check("snapshots", _BEFORE, ("snapshot_running",)),
     Check("tasks", _BEFORE, ("long_task",)),

@@ -25,7 +25,7 @@ from .changes import removals
 from .checks import AFTER_BATCH, BEFORE_BATCH, BEFORE_UPGRADE, CHECKS, Selection
 from .configured import judge_configured, judge_search_role
 from .disk import ZONE, judge_disks, judge_losses
-from .excluded import as_put_back, judge_excluded
+from .filters import as_put_back, judge_excluded, judge_index_filters
 from .hops import of_later_hops
 from .last_snapshot import judge_last_snapshot
 from .managed_indices import judge_managed
@@ -80,6 +80,13 @@ class _Gate:
         scope = self.scope
         restricted = scope.moment == BEFORE_UPGRADE and not allocates(self.seen.settings.effective(ENABLE))
         return not restricted and all(self.state.named(name) for name in scope.members | scope.batch)
+
+    @property
+    def going(self) -> frozenset[str]:
+        """The names of the members that are to restart."""
+        if self.scope.moment != BEFORE_UPGRADE:
+            return self.scope.batch
+        return frozenset(chain.from_iterable(self.scope.batches)) if self.scope.batches else self.scope.members
 
     @property
     def growing(self) -> frozenset[str]:
@@ -292,9 +299,8 @@ def _judge_readable(state: ClusterState, target: Version) -> Verdict:
 
 def _judge_allocation(gate: _Gate) -> Verdict:
     """Whether replicas can come back. What an interrupted run has set is put back before the first batch."""
-    scope, settings = gate.scope, as_put_back(gate.seen.settings)
-    going = frozenset(chain.from_iterable(scope.batches)) if scope.batches else scope.members
-    return combine((_judge_enable(settings), judge_excluded(gate.state, settings, going)))
+    settings = as_put_back(gate.seen.settings)
+    return combine((_judge_enable(settings), judge_excluded(gate.state, settings, gate.going)))
 
 
 @as_verdict
@@ -322,7 +328,9 @@ JUDGES: Mapping[str, Callable[[_Gate], Verdict]] = {
     "unassigned": _of_progress("unassigned"),
     "progress": _of_progress("progress"),
     "allocation": _judge_allocation,
-    "overrides": lambda gate: judge_overrides(gate.state),
+    "overrides": lambda gate: combine(
+        (judge_overrides(gate.state), judge_index_filters(gate.state, gate.seen.filters, gate.going))
+    ),
     "disk": _judge_disk,
     "snapshots": _judge_snapshots,
     "tasks": lambda gate: judge_tasks(gate.seen.tasks),

@@ -11,6 +11,7 @@ from .configured import Configured
 from .data_paths import DataPaths
 from .disk import Disks
 from .explanation import Explanation
+from .index_filters import IndexFilters
 from .last_snapshot import Saved
 from .managed_indices import Managed
 from .recoveries import UNKNOWN, Recoveries
@@ -34,6 +35,8 @@ class Look:
     """Those that members have shown by then."""
     configured: Configured | None = None
     managed: Managed | None = None
+    filters: Mapping[str, IndexFilters] = field(default_factory=dict)
+    """Those of the indices that have any, by name."""
     saved: Saved | None = None
     """The last snapshot; None if it was not asked for."""
 

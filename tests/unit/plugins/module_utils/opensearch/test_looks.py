@@ -59,6 +59,7 @@ def test_a_look_is_a_few_cheap_requests() -> None:
         "/_snapshot",
         "/_nodes/_all/settings",
         "/_cluster/state/metadata",
+        "/_cluster/state/metadata",
     ]
     later = Servers()
     looked(later)

@@ -1,4 +1,4 @@
-"""Members that someone has excluded from allocation: whether the copies that stay there could come back."""
+"""Copies on members where the filters of the cluster or of their index do not want them: could they come back?"""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.excluded import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.filters import (
     as_put_back,
     judge_excluded,
+    judge_index_filters,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.index_filters import (
+    IndexFilters,
+    parse_filters,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import (
     ENABLE,
@@ -49,7 +54,7 @@ SERVERS = {
         ("_name", "bb,x", ""),
         ("_name", "B", ""),
         ("zone", "north", ""),
-        ("_host", "*", ""),
+        ("_host", "search-*", ""),
         ("rack", "*", ""),
     ],
 )
@@ -66,10 +71,59 @@ def test_a_member_that_stays_up_does_not_count() -> None:
     assert [judge_excluded(state, settings, going).passed for going in ("a", "bc", "")] == [False, True, True]
 
 
-def test_a_drain_that_goes_on_is_waited_for() -> None:
-    copies = [*COPIES, copy("k", "a", "RELOCATING", primary=True, to="c")]
-    (reason,) = judge_excluded(cluster(SERVERS, copies), Settings({EXCLUDE: "a"}, {}), "abc").reasons
+def test_copies_that_move_are_waited_for() -> None:
+    state = cluster(SERVERS, [*COPIES, copy("k", "a", "RELOCATING", primary=True, to="c")])
+    (reason,) = judge_excluded(state, Settings({EXCLUDE: "a"}, {}), "abc").reasons
     assert reason.state is State.WAITING
+    (reason,) = judge_index_filters(state, {"logs": IndexFilters(exclude={"_name": "a"})}, "abc").reasons
+    assert reason.state is State.WAITING
+
+
+@pytest.mark.parametrize(
+    ("kind", "found", "named"),
+    [
+        ("exclude", {"_name": "b"}, "b"),
+        ("exclude", {"zone": "east", "_id": identity("b")}, "ab"),
+        ("exclude", {"_name": "c,d"}, ""),
+        ("exclude", {"_ip": "10.0.0.7"}, "a"),
+        ("require", {"zone": "east"}, "b"),
+        ("require", {"zone": "east", "_name": "*"}, "b"),
+        ("require", {"box.type": "warm"}, "ab"),
+        ("require", {"zone": ""}, ""),
+        ("require", {"zone": "east,west"}, ""),
+        # A range of addresses, or another address of the same member.
+        ("require", {"_ip": "10.0.0.0/8", "_host": "x"}, ""),
+        ("include", {"_name": "a", "zone": "north"}, "b"),
+        ("include", {"_name": "a", "zone": "west"}, ""),
+        ("include", {"_name": "a", "_ip": "10.0.0.0/8"}, ""),
+    ],
+)
+def test_an_index_whose_replicas_could_not_come_back_is_named(kind: str, found: dict[str, str], named: str) -> None:
+    filters = {"logs": IndexFilters(**{kind: found}), "alone": IndexFilters(exclude={"_name": "c"})}
+    state = cluster(SERVERS, COPIES)
+    reasons = judge_index_filters(state, filters, "abc").reasons
+    said = " ".join(each.message for each in reasons)
+    assert {name for name in "abc" if f"off {name}" in said or f"off a, {name}" in said} == {*named}
+    assert all((each.code, each.state) == ("replicas_filtered", State.REFUSED) for each in reasons)
+    assert judge_index_filters(state, filters, "c").passed
+
+
+def test_filters_of_indices_are_read_without_those_of_tiers() -> None:
+    rules = {
+        "include": {"_tier_preference": "data_hot,data_warm"},
+        "require": {"box": {"type": "warm"}, "temp": "hot"},
+        "exclude": {"_name": ""},
+        "total_shards_per_node": "2",
+    }
+    indices = {
+        "logs": {"settings": {"index": {"routing": {"allocation": rules}}}},
+        "tiered": {"settings": {"index": {"routing": {"allocation": {"include": {"_tier_preference": "data_hot"}}}}}},
+        "plain": {"settings": {"index": {"number_of_shards": "1"}}},
+    }
+    assert parse_filters({"metadata": {"indices": indices}}) == {
+        "logs": IndexFilters(require={"box.type": "warm", "temp": "hot"}, exclude={"_name": ""})
+    }
+    assert parse_filters({}) == {}
 
 
 def test_of_several_exclusions_of_elasticsearch_it_is_not_known_which_one_is_in_force() -> None:

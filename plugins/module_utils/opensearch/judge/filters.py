@@ -1,0 +1,123 @@
+"""Copies on members where the filters of the cluster or of their index do not want them. Pure.
+
+If such copies fit on no other member, they stay where they are, and the cluster is green. Once their member restarts,
+the filter lets no replica back, so the cluster stays yellow (server source, FilterAllocationDecider). A primary without
+other copies is allocated by force in the end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from ...common.verdict import Reason, as_verdict, refused, waiting
+from ...common.words import enumerate_few
+from ..observe.copies import copies_move, copy_sets
+from ..observe.index_filters import EXCLUDE as EXCLUDE_KIND
+from ..observe.index_filters import INCLUDE, PREFIX, REQUIRE, IndexFilters
+from ..observe.products import ELASTICSEARCH
+from ..observe.settings import EXCLUDE, EXCLUDING, SCOPES, Settings, carried_undo, names_in
+from ..observe.state import ClusterMember, ClusterState
+from .changes import other_exclusions, split_ours, value_back
+
+_ADDRESSES = frozenset({"_host", "_ip", "_host_ip", "_publish_ip"})
+
+
+def as_put_back(settings: Settings) -> Settings:
+    """The settings once those of an interrupted run are put back, as they are before the first batch.
+
+    Raises:
+        Refusal: the undo of the run cannot be read.
+    """
+    undo = carried_undo(settings)
+    scopes: dict[str, dict[str, Any]] = {scope: dict(settings.scope(scope)) for scope in SCOPES}
+    for change in split_ours(undo, settings)[0] if undo else ():
+        scope, name = change.path
+        scopes[scope][name] = value_back(change, settings.at(change.path))
+    return Settings(**{scope: {n: v for n, v in found.items() if v is not None} for scope, found in scopes.items()})
+
+
+@as_verdict
+def judge_excluded(state: ClusterState, settings: Settings, going: Collection[str]) -> Iterator[Reason]:
+    """Whether the replicas of the members that are `going` to restart may come back to them."""
+    found = [name for name in (EXCLUDE, *other_exclusions(settings)) if names_in(settings.effective(name))]
+    if state.product is ELASTICSEARCH and len(found) > 1:
+        # Only those are in force that were changed last (elastic/elasticsearch#55815), which no answer shows.
+        return
+    held = _shards_with_others(state)
+    moves = copies_move(state)
+    for name in found:
+        members = [each for each in state.members.values() if each.name in going and held.get(each.id)]
+        excluded = [each for each in members if _matches(each, name.removeprefix(EXCLUDING), settings.effective(name))]
+        if not excluded:
+            continue
+        names = enumerate_few(sorted(each.name for each in excluded))
+        shards = enumerate_few(sorted(shard for each in excluded for shard in held[each.id]))
+        yield (waiting if moves else refused)(
+            "members_excluded",
+            f"{name} is set to {settings.effective(name)}, so nothing is allocated to {names}, where copies of {shards}"
+            f" {'still are' if moves else 'stay'}: those could not come back after a restart.",
+            f"Set {name} to null if it was left behind, or give the copies a place elsewhere (GET"
+            " _cluster/allocation/explain), then run again.",
+        )
+
+
+def _shards_with_others(state: ClusterState) -> Mapping[str, list[str]]:
+    """The shards of several copies of which a member holds one, by its id."""
+    held: dict[str, list[str]] = defaultdict(list)
+    for (index, shard, _search_only), copies in copy_sets(state).items():
+        for copy in copies:
+            if copy.member is not None and len(copies) > 1:
+                held[copy.member].append(f"{index}[{shard}]")
+    return held
+
+
+@as_verdict
+def judge_index_filters(
+    state: ClusterState, filters: Mapping[str, IndexFilters], going: Collection[str]
+) -> Iterator[Reason]:
+    """Whether the replicas of the members that are `going` to restart may come back to them, by their own filters."""
+    down = state.ids(going)
+    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    moves = copies_move(state)
+    for (index, _shard, _search_only), copies in copy_sets(state).items():
+        if len(copies) > 1 and index in filters:
+            for member in (state.members[each.member] for each in copies if each.member in down and each.member):
+                for setting in _against(member, filters[index]):
+                    found[setting][index].add(member.name)
+    for setting, indices in sorted(found.items()):
+        names = enumerate_few(sorted({name for members in indices.values() for name in members}))
+        are = "still are" if moves else "stay"
+        yield (waiting if moves else refused)(
+            "replicas_filtered",
+            f"{PREFIX}{setting} is set for {enumerate_few(sorted(indices))}, and keeps these indices off {names}, where"
+            f" copies {are}: those could not come back after a restart.",
+            "Set it to null if it was left behind, or give the copies a place elsewhere (GET"
+            " _cluster/allocation/explain), then run again.",
+        )
+
+
+def _against(member: ClusterMember, filters: IndexFilters) -> Iterator[str]:
+    """The filters of an index that do not want a member, as `exclude._name: data-0`."""
+    for kind in (EXCLUDE_KIND, REQUIRE):
+        for attribute, value in getattr(filters, kind).items():
+            if names_in(value) and _matches(member, attribute, value, unknown=kind == REQUIRE) is (kind != REQUIRE):
+                yield f"{kind}.{attribute}: {value}"
+    include = {attribute: value for attribute, value in filters.include.items() if names_in(value)}
+    if include and not any(_matches(member, *each, unknown=True) for each in include.items()):
+        yield f"{INCLUDE} ({', '.join(f'{attribute}: {value}' for attribute, value in sorted(include.items()))})"
+
+
+def _matches(member: ClusterMember, attribute: str, value: Any, *, unknown: bool = False) -> bool:
+    """Whether a filter names this member (server source, DiscoveryNodeFilters).
+
+    It is `unknown` for an address that does not fit: a member has several, and the filter may be a range of them.
+    """
+    by_address = attribute in _ADDRESSES
+    own = {"_name": member.name, "name": member.name, "_id": member.id, **member.attributes}
+    is_own = member.address if by_address else own.get(attribute)
+    patterns = (".*".join(map(re.escape, each.split("*"))) for each in names_in(value))
+    fits = is_own is not None and any(re.fullmatch(pattern, is_own) for pattern in patterns)
+    return fits or (by_address and unknown)

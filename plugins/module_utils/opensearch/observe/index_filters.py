@@ -1,0 +1,47 @@
+"""The settings of indices that say to which members their shards may be allocated. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...common.reading import Json, named, part, within
+
+REQUIRE, INCLUDE, EXCLUDE = "require", "include", "exclude"
+KINDS = (REQUIRE, INCLUDE, EXCLUDE)
+PREFIX = "index.routing.allocation."
+_TIER = "_tier"
+"""The start of the attributes that another decider judges, which takes the next tier if there is none (server source,
+DiscoveryNodeFilters.trimTier and DataTierAllocationDecider)."""
+
+Filter = Mapping[str, Any]
+"""Values by the attributes of members."""
+
+
+@dataclass(frozen=True)
+class IndexFilters:
+    """The filters of one index, each by the attributes that it names."""
+
+    require: Filter = field(default_factory=dict)
+    include: Filter = field(default_factory=dict)
+    exclude: Filter = field(default_factory=dict)
+
+
+def parse_filters(answer: Json) -> Mapping[str, IndexFilters]:
+    """Those of each index that has any, from `metadata.indices` of the cluster state."""
+    found = within(answer, "metadata", lambda metadata: named(metadata, "indices", _filters, {}), {})
+    return {index: filters for index, filters in found.items() if filters != IndexFilters()}
+
+
+def _filters(_name: str, index: Json) -> IndexFilters:
+    rules = within(index, "settings.index.routing.allocation", dict, {})
+    return IndexFilters(**{kind: dict(_leaves(part(rules, kind, {}))) for kind in KINDS})
+
+
+def _leaves(of: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in of.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{before}{name}.")
+        elif not name.startswith(_TIER):
+            yield f"{before}{name}", value
