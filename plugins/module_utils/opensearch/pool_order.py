@@ -29,7 +29,7 @@ from .judge.policy import OF_INDICES, Policy, policy_of
 from .judge.pools import TEMPLATE_CHANGED, Pool, digest_of, order_pools
 from .judge.proof import Proofs, placement_of
 from .judge.roles import judge_roles
-from .judge.safety import judge_consent
+from .judge.safety import judge_consent, judge_writes
 from .judge.set_pools import (
     judge_membership,
     judge_outside,
@@ -197,6 +197,7 @@ def _judged(
             judge_capacity(params, pools, on_hosts=drawn.sets is None),
             judge_left(state, pools, going, target, allowed=params["allow_left_behind"]),
             *(judge_roles(state, state.ids(batch.members)) for batch in batches),
+            judge_writes(state, [batch.members for batch in batches]),
         )
     )
 

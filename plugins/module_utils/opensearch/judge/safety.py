@@ -12,8 +12,8 @@ repository. So the lag of a replica is a question of time, and no gate asks for 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 
 from ...common.verdict import Reason, State, Verdict, as_verdict, combine, refused, remark, waiting
 from ...common.words import enumerate_few
@@ -58,6 +58,23 @@ def judge_consent(state: ClusterState, going: Collection[str], policy: Policy) -
     yield from dict.fromkeys(reason for reason in reasons if reason.state is not State.WAITING)
 
 
+@as_verdict
+def judge_writes(state: ClusterState, batches: Iterable[Collection[str]]) -> Iterator[Reason]:
+    """The remark on indices that take no writes while one of these batches is away, in an otherwise healthy cluster."""
+    batch_of = {member: number for number, names in enumerate(batches) for member in state.ids(names)}
+    slowed = set()
+    for (name, _shard, search_only), copies in copy_sets(state).items():
+        index = state.indices.get(name)
+        if index is None or not index.open or search_only:
+            continue
+        together = Counter(batch_of[copy.member] for copy in copies if copy.member in batch_of)
+        staying = len(copies) - max(together.values(), default=0)
+        if together and 0 < staying < index.wait_for_active_shards:
+            slowed.add(name)
+    if slowed:
+        yield _writes_wait("one of its members", sorted(slowed))
+
+
 def is_completed(state: ClusterState, copy: ShardCopy, policy: Policy) -> bool:
     """Whether a member that is away brings another copy of this shard, which has only one configured now.
 
@@ -74,7 +91,7 @@ def judge_copies(state: ClusterState, down: frozenset[str], policy: Policy) -> I
     single: list[tuple[str, int]] = []
     together: list[str] = []
     endangered: list[str] = []
-    slowed: list[str] = []
+    slowed: set[str] = set()
     allowed: list[str] = []
     completed: list[tuple[str, int]] = []
     for (index, shard, search_only), copies in copy_sets(state).items():
@@ -83,7 +100,7 @@ def judge_copies(state: ClusterState, down: frozenset[str], policy: Policy) -> I
         staying = sum(state.serves(copy) and copy.member not in down for copy in copies)
         if staying:
             if not search_only and index in state.indices and staying < state.indices[index].wait_for_active_shards:
-                slowed.append(index)
+                slowed.add(index)
         elif index in policy.allow_red_indices:
             allowed.append(f"{index}[{shard}]")
         elif any(copy.member not in down or copy.relocating_to not in {None, *down} for copy in copies):
@@ -165,14 +182,18 @@ def _allowed(state: ClusterState, shards: list[str], down: frozenset[str]) -> It
         yield remark("last_started_copy", f"{message} It is away for that time, as allowed by allow_red_indices.")
 
 
-def _slowed(state: ClusterState, indices: list[str], down: frozenset[str]) -> Iterator[Reason]:
+def _slowed(state: ClusterState, indices: set[str], down: frozenset[str]) -> Iterator[Reason]:
     if indices:
-        yield remark(
-            "writes_wait",
-            f"While {_names(state, down)} is away, writes to {enumerate_few(indices)} wait: their setting"
-            " index.write.wait_for_active_shards asks for more copies than are left.",
-            "If writes must not wait, lower it for the time of the upgrade.",
-        )
+        yield _writes_wait(_names(state, down), sorted(indices))
+
+
+def _writes_wait(away: str, indices: Sequence[str]) -> Reason:
+    return remark(
+        "writes_wait",
+        f"While {away} is away, writes to {enumerate_few(indices)} wait: their setting"
+        " index.write.wait_for_active_shards asks for more copies than are left.",
+        "If writes must not wait, lower it for the time of the upgrade.",
+    )
 
 
 @as_verdict
