@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,6 +27,10 @@ DEFAULT_FIELDS: Mapping[str, tuple[str, ...]] = {
     # The controller of the control plane changes feature gates by itself between minor versions.
     "bootstrapConfig": ("spec.clusterConfiguration.featureGates",),
 }
+
+_CLUSTERS = re.compile(r"\*|[a-z0-9*?\[\]!-]+/[a-z0-9.*?\[\]!-]+")
+"""A pattern of namespace/name: `prod*` alone would mean namespaces to this service, and names to its reader. The names
+have these letters (DNS labels and subdomains, RFC 1123)."""
 
 
 class PolicyError(ValueError):
@@ -132,9 +137,12 @@ def _gate(written: Any) -> GateRule:
         raise PolicyError("gate.url is no address: write one that starts with https://")
     numbers = {name: _number(section[name], f"gate.{name}") for name in ("max_age", "poll") if name in section}
     clusters = _texts(section.get("clusters", ("*",)), "gate.clusters")
-    # One that can match no cluster would let that cluster pass without its gate.
-    if vain := [each for each in clusters if not set(each) & set("/*?[")]:
-        raise PolicyError(f"gate.clusters has {', '.join(vain)}: write namespace/name, or a pattern of it")
+    # One that is meant for a cluster and cannot match it would let that cluster pass without its gate.
+    if vain := [each for each in clusters if not _CLUSTERS.fullmatch(each)]:
+        said = ", ".join(each or "an empty text" for each in vain)
+        raise PolicyError(f"gate.clusters has {said}: write namespace/name, or a pattern of it such as prod*/*")
+    if hooks and not clusters:
+        raise PolicyError("gate.clusters is empty, so no cluster would be held: leave it out for all of them")
     return GateRule(hooks, clusters, url=url, **numbers)
 
 
