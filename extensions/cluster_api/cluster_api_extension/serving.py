@@ -19,6 +19,8 @@ HOUSEKEEPING = 60.0
 """Seconds between two looks at the certificates."""
 SWEEPS = 60
 """Looks at the certificates between two sweeps of old tasks."""
+LONGEST = 30.0
+"""The most seconds of an answer; see `time_for`."""
 KEPT = timedelta(days=30)
 """Time for which a task that is done, or whose Machine is gone, is kept after its request."""
 
@@ -41,6 +43,7 @@ async def serve(policy: Policy, store: Store, served: Served, stop: asyncio.Even
     """
     tls = ServerTls(served.files)
     service = HookService(policy, store)
+    servers: list[web.Server | None] = []
     async with contextlib.AsyncExitStack() as stack:
         for made, port, context in (
             (service.application(), served.port, tls.context),
@@ -50,12 +53,28 @@ async def serve(policy: Policy, store: Store, served: Served, stop: asyncio.Even
             await runner.setup()
             stack.push_async_callback(runner.cleanup)
             await web.TCPSite(runner, served.host or None, port, ssl_context=context).start()
+            servers.append(runner.server)
         LOG.info("serving hooks on port %d", served.port)
-        await keep_house(tls, store, stop, policy.external)
+        await keep_house(tls, store, stop, policy.external, servers[0])
+
+
+async def end_former(tls: ServerTls, server: web.Server) -> None:
+    """Ends the connections that were made with former certificates, each after the answer to a request in progress."""
+    made = [(each, each.transport.get_extra_info("ssl_object")) for each in server.connections if each.transport]
+    former = [each for each, connection in made if tls.is_former(connection)]
+    for each in former:
+        each.close()
+    # It waits for a request in progress, and for an idle connection only without the line before.
+    await asyncio.gather(*(each.shutdown(LONGEST) for each in former))
 
 
 async def keep_house(
-    tls: ServerTls, store: Store, stop: asyncio.Event, external: ExternalRule, pause: float = HOUSEKEEPING
+    tls: ServerTls,
+    store: Store,
+    stop: asyncio.Event,
+    external: ExternalRule,
+    server: web.Server | None,
+    pause: float = HOUSEKEEPING,
 ) -> None:
     """Takes renewed certificates, and deletes old tasks, until `stop` is set."""
     looks = 0
@@ -66,6 +85,9 @@ async def keep_house(
         try:
             if tls.renew():
                 LOG.info("the certificates were renewed")
+            if server is not None:
+                # Each time: a caller may have taken its time to open one while they were renewed.
+                await end_former(tls, server)
             if looks % SWEEPS == 0 and (old := await store.sweep(utc_now(), KEPT)):
                 LOG.info("%d old tasks were deleted", old)
             due = looks % SWEEPS == 0 and external.upgrade_task

@@ -62,6 +62,10 @@ class ServerTls:
         self._stamp = stamp
         return True
 
+    def is_former(self, connection: ssl.SSLObject) -> bool:
+        """Whether a connection was made with files that were replaced since: its authority may not be trusted now."""
+        return connection.context is not self.context.current
+
 
 def _context_of(files: TlsFiles) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

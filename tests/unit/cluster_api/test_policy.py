@@ -30,13 +30,19 @@ def test_an_empty_policy_is_the_default_and_the_manifest_has_the_default() -> No
         ({"budget": {"attempts": True}}, "budget.attempts is True: write a whole number above 0"),
         ({"gate": {"hooks": ["BeforeLunch"]}}, "gate.hooks has BeforeLunch: take hooks of BeforeClusterUpgrade"),
         ({"gate": {"clusters": ["a/b", "prod"]}}, "gate.clusters has prod: write namespace/name, or a pattern of it"),
-        ({"gate": {"clusters": ["prod*"]}}, "gate.clusters has prod*: write namespace/name, or a pattern of it such as"),
+        (
+            {"gate": {"clusters": ["prod*"]}},
+            "gate.clusters has prod*: write namespace/name, or a pattern of it such as",
+        ),
         ({"gate": {"clusters": ["a/b "]}}, "gate.clusters has a/b : write namespace/name"),
         ({"gate": {"clusters": ["a/"]}}, "gate.clusters has a/: write namespace/name"),
         ({"gate": {"clusters": ["/b", "a/b/c"]}}, "gate.clusters has /b, a/b/c: write namespace/name"),
         ({"gate": {"clusters": ["Prod/*"]}}, "gate.clusters has Prod/*: write namespace/name"),
         ({"gate": {"clusters": [""]}}, "gate.clusters has an empty text: write namespace/name"),
-        ({"gate": {"hooks": ["BeforeWorkersUpgrade"], "clusters": []}}, "gate.clusters is empty, so no cluster would be"),
+        (
+            {"gate": {"hooks": ["BeforeWorkersUpgrade"], "clusters": []}},
+            "gate.clusters is empty, so no cluster would be",
+        ),
         ({"gate": {"url": "http://gate"}}, "gate.url is no address: write one that starts with https://"),
         (
             {"external": {"upgrade_tasks": True}},
@@ -57,7 +63,9 @@ def test_a_fault_names_the_key_and_the_remedy(written: Any, sentence: str) -> No
 
 def test_the_clusters_of_a_gate_are_patterns_of_namespace_and_name() -> None:
     rule = policy_of({"gate": {"hooks": ["BeforeWorkersUpgrade"], "clusters": ["prod*/*", "shop/[!t]*"]}}).gate
-    asked = {each for each in ("prod-1/db", "shop/prod", "shop/test", "dev/prod") if rule.asks("BeforeWorkersUpgrade", each)}
+    asked = {
+        each for each in ("prod-1/db", "shop/prod", "shop/test", "dev/prod") if rule.asks("BeforeWorkersUpgrade", each)
+    }
     assert asked == {"prod-1/db", "shop/prod"}
 
 

@@ -7,7 +7,7 @@ import json
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import aiohttp
@@ -63,6 +63,7 @@ class Caller:
     url: str
     session: aiohttp.ClientSession
     tls: ServerTls
+    server: web.Server
 
     async def post(self, path: str, body: bytes) -> tuple[int, str]:
         async with self.session.post(self.url + path, data=body) as response:
@@ -93,12 +94,13 @@ def served(folder: Path, body: Body, policy: Policy = UNGATED) -> None:
             runner = web.AppRunner(service.application(), access_log=None, shutdown_timeout=0.1)
             await runner.setup()
             await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls.context).start()
-            port = runner.addresses[0][1]
+            port, server = runner.addresses[0][1], runner.server
+            assert server is not None
             connector = aiohttp.TCPConnector(
                 ssl=client_tls(folder, AUTHORITY.issue("cluster-api-managers")), force_close=True
             )
             async with aiohttp.ClientSession(connector=connector) as session:
-                await body(Caller(f"https://127.0.0.1:{port}", session, tls), management)
+                await body(Caller(f"https://127.0.0.1:{port}", session, tls, server), management)
             await runner.cleanup()
 
     with Listening(management.clock) as listening:
@@ -267,50 +269,10 @@ def test_a_caller_without_a_certificate_of_the_authority_gets_no_answer(
     async def body(caller_with_one: Caller, _management: Management) -> None:
         connector = aiohttp.TCPConnector(ssl=client_tls(tmp_path, identity), force_close=True)
         async with aiohttp.ClientSession(connector=connector) as session:
-            stranger = Caller(caller_with_one.url, session, caller_with_one.tls)
+            stranger = replace(caller_with_one, session=session)
             with pytest.raises(aiohttp.ClientError):
                 await stranger.ask("canupdatemachine")
         assert (await caller_with_one.ask("canupdatemachine"))["status"] == "Success"
-
-    served(tmp_path, body)
-
-
-def test_a_renewed_certificate_is_shown_to_new_connections(tmp_path: Path) -> None:
-    async def body(caller: Caller, _management: Management) -> None:
-        assert not caller.tls.renew()
-        written(tmp_path, "server", AUTHORITY.issue("renewed", ["127.0.0.1"]))
-        assert caller.tls.renew()
-        port = int(caller.url.rpartition(":")[2])
-        context = client_tls(tmp_path, AUTHORITY.issue("cluster-api-managers"))
-        _reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
-        subject = writer.get_extra_info("peercert")["subject"]
-        assert dict(each[0] for each in subject)["commonName"] == "renewed"
-        writer.close()
-
-    served(tmp_path, body)
-
-
-@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_an_authority_that_was_replaced_is_no_longer_trusted(version: ssl.TLSVersion, tmp_path: Path) -> None:
-    async def body(caller: Caller, _management: Management) -> None:
-        before, after = (
-            client_tls(tmp_path, each.issue("cluster-api-managers")) for each in (AUTHORITY, OTHER_AUTHORITY)
-        )
-        for context in (before, after):
-            context.maximum_version = version
-
-        async def asked_with(context: ssl.SSLContext) -> bool:
-            async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session:
-                try:
-                    await Caller(caller.url, session, caller.tls).ask("canupdatemachine")
-                except (aiohttp.ClientError, OSError):
-                    return False
-            return True
-
-        assert (await asked_with(before), await asked_with(after)) == (True, False)
-        (tmp_path / "ca.crt").write_bytes(OTHER_AUTHORITY.certificate)
-        assert caller.tls.renew()
-        assert (await asked_with(before), await asked_with(after)) == (False, True)
 
     served(tmp_path, body)
 

@@ -140,7 +140,7 @@ def test_housekeeping_deletes_them_if_the_policy_makes_any(
             await completed(place, version)
         stop = asyncio.Event()
         tls: Any = Certificates(stop)
-        await keep_house(tls, place.store, stop, ExternalRule(external, upgrade_tasks_kept=2), pause=0.001)
+        await keep_house(tls, place.store, stop, ExternalRule(external, upgrade_tasks_kept=2), None, pause=0.001)
         assert left(place) == expected
 
     inside(body)
