@@ -7,7 +7,8 @@ While TLS is switched on or off at the REST port, members answer at two addresse
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import ssl
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -49,7 +50,8 @@ def is_https(options: Mapping[str, Any]) -> bool:
 
 
 def refuse_files(options: Mapping[str, Any], name: str) -> None:
-    """Refuse files that are not there, and keys with a passphrase; `name` is the option of the connection.
+    """Refuse files that are not there or hold something else, and keys with a passphrase; `name` is the option of the
+    connection.
 
     Raises:
         Refusal: a file cannot be used.
@@ -62,6 +64,36 @@ def refuse_files(options: Mapping[str, Any], name: str) -> None:
                 f"Give the right path with {name}.{option}.",
             )
         _refuse_passphrase(options.get(option), f"{name}.{option}")
+    _refuse_content(options, name)
+
+
+def _refuse_content(options: Mapping[str, Any], name: str) -> None:
+    """OpenSSL would find it out at the first request, and blame the certificate or the address of the server."""
+    authority, certificate, key = (options.get(option) for option in ("ca_cert", "client_cert", "client_key"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if authority and not _in_pem(lambda: context.load_verify_locations(authority)):
+        raise refusal(
+            "opensearch_connection_options",
+            f"The file {authority} ({name}.ca_cert) has no certificate in PEM.",
+            f"Give with {name}.ca_cert the certificate of the CA that signed those of the cluster.",
+        )
+    if certificate and not _in_pem(lambda: context.load_cert_chain(certificate, key)):
+        has_key = f"the file {key} ({name}.client_key)" if key else f"that file, without {name}.client_key,"
+        raise refusal(
+            "opensearch_connection_options",
+            f"The file {certificate} ({name}.client_cert) has no certificate in PEM, or {has_key} no key that fits.",
+            f"Give with {name}.client_cert and {name}.client_key a certificate and its key.",
+        )
+
+
+def _in_pem(load: Callable[[], object]) -> bool:
+    """Whether OpenSSL can use files. One that may not be read has a sentence of its own later."""
+    try:
+        with suppress(PermissionError):
+            load()
+    except ssl.SSLError:
+        return False
+    return True
 
 
 def _refuse_passphrase(file: str | None, option: str) -> None:

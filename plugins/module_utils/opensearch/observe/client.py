@@ -20,6 +20,7 @@ from ...common.proxies import Proxy, basic, proxy_for
 from ...common.proxy_faults import ProxyRoute
 from ...common.reading import FOREIGN
 from ...common.time_limit import TimeLimit
+from ...common.tls_faults import certificate_fix, is_of_caller
 from ...kubernetes import client as kubernetes
 from ...kubernetes.port_forward import PortForward
 from .addresses import after_of, hosts_of, refuse_files
@@ -253,11 +254,21 @@ def _unreachable(asked: KnownProduct, where: str, error: Any, errors: Any, secon
             " opensearch.request_timeout gives it more time.",
         )
     cause = _in_words(error)
+    if isinstance(error, errors.SSLError) and is_of_caller(cause):
+        return refusal(
+            "opensearch_certificate" if "certificate" in cause else "opensearch_tls",
+            f"{asked.subject} at {where} refuses the TLS connection: {cause}.",
+            "If it asks for a client certificate, set opensearch.client_cert and opensearch.client_key to one that it"
+            " accepts.",
+        )
     if isinstance(error, errors.SSLError) and "certificate" in cause:
+        authority = (
+            "Set opensearch.ca_cert to the CA that signed it; opensearch.validate_certs=false turns the check off."
+        )
         return refusal(
             "opensearch_certificate",
             f"The TLS certificate of {asked.name} at {where} is not accepted: {cause}.",
-            "Set opensearch.ca_cert to the CA that signed it; opensearch.validate_certs=false turns the check off.",
+            certificate_fix(cause, "opensearch.hosts", authority),
         )
     if isinstance(error, errors.SSLError) and HANDSHAKE_BROKEN_OFF not in cause:
         return refusal(

@@ -49,16 +49,17 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def member(folder: Path, tls: bool) -> Iterator[Member]:
-    """A server on this machine."""
+def member(folder: Path, tls: bool, *, expired: bool = False, asks: bool = False) -> Iterator[Member]:
+    """A server on this machine, whose certificate may have ended, and which may ask for one of the caller."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.daemon_threads = True
     server.handle_error = lambda *_args: None  # type: ignore[method-assign]
     file = folder / "member.pem"
     if tls:
-        file.write_bytes(_certificate())
+        file.write_bytes(_certificate(timedelta(days=-0.5 if expired else 1)))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(file)
+        context.verify_mode = ssl.CERT_REQUIRED if asks else ssl.CERT_NONE
         server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
@@ -68,13 +69,13 @@ def member(folder: Path, tls: bool) -> Iterator[Member]:
         server.server_close()
 
 
-def _certificate() -> bytes:
+def _certificate(left: timedelta) -> bytes:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
     now = datetime.now(timezone.utc)
-    day = timedelta(days=1)
+    begin = now - timedelta(days=1)
     builder = x509.CertificateBuilder(
-        subject, subject, key.public_key(), x509.random_serial_number(), now - day, now + day
+        subject, subject, key.public_key(), x509.random_serial_number(), begin, now + left
     )
     builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(NAME)]), critical=False)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
