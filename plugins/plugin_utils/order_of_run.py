@@ -7,7 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..module_utils.run.order import RunFacts, RunStage, is_reserved, lined_up, lost_hosts, parts, sizes, unconsented
+from ..module_utils.run.order import (
+    RunFacts,
+    RunStage,
+    is_reserved,
+    lined_up,
+    lost_hosts,
+    parts,
+    sizes,
+    unconsented,
+    unconsented_later,
+)
 from ..module_utils.run.steps import StepPoint, means_yes
 from .capacity_of_run import grown
 from .hosts_of_run import known_hosts, texts_in
@@ -99,6 +109,13 @@ class OrderOfRun:
         """The refusal of a plan that was not agreed to; empty if it was."""
         return unconsented(str(self.plan["digest"]), self._consent(), str(answer or ""))
 
+    def not_begun(self) -> dict[str, Any]:
+        """The end of a run whose plan waits, or is refused. One that waits says if a later run would lack consent."""
+        end = self.run.not_begun()
+        if self.standing.waits and self.standing.asks:
+            end["sentences"] = [*end["sentences"], unconsented_later(str(self.plan["digest"]), self._consent())]
+        return end
+
     def _consent(self) -> str:
         return str(self.given("upgrade_confirm") or self.given(AGREED) or "")
 
@@ -117,7 +134,7 @@ ANSWERS: Mapping[str, Callable[[OrderOfRun, Any], Any]] = {
     "pools_to_settle": lambda order, _about: pools_to_settle(order.given, order.run),
     "own_tasks_after": lambda order, _about: order.run.own_tasks_after(),
     "statistics": lambda order, _about: order.statistics(),
-    "not_begun": lambda order, _about: order.run.not_begun(),
+    "not_begun": lambda order, _about: order.not_begun(),
     "unconsented": lambda order, about: order.unconsented(about),
 }
 """The answers by question; the second argument is what the question is about."""

@@ -263,6 +263,12 @@ def unconsented(digest: str, consent: str, answer: str) -> dict[str, Any]:
     return _refusal(refused("not_confirmed", f"{said}, so nothing was done.", remedy), calmly=False)
 
 
+def unconsented_later(digest: str, consent: str) -> str:
+    """The sentence on a plan that waits, and that was not agreed to: a run without a terminal would refuse it then."""
+    said = disagreement("upgrade_confirm", digest, consent, "")
+    return f"{said}. Without -e upgrade_confirm={digest} no run starts it, unless someone types yes at a terminal."
+
+
 def _refusal(reason: Reason, *, calmly: bool) -> dict[str, Any]:
     return {"msg": reason.sentence(), "verdict": Verdict((reason,)).as_result(), "calmly": calmly}
 

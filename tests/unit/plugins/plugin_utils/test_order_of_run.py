@@ -159,6 +159,23 @@ def test_nobody_has_agreed_to_the_plan() -> None:
     assert asked("unconsented", "", upgrade_confirm="abc") == {}
 
 
+@pytest.mark.parametrize(
+    ("batches", "confirm", "said"),
+    [
+        ([BATCH], "", "The plan p1 was not confirmed. Without -e upgrade_confirm=p1 no run starts it, unless someone"),
+        ([BATCH], "p2", "upgrade_confirm names the plan p2, and the plan is p1. Without -e upgrade_confirm=p1 no run"),
+        ([BATCH], "p1", ""),
+        ([], "", ""),
+    ],
+)
+def test_a_plan_that_waits_says_whether_a_later_run_may_start_it(batches: list[Any], confirm: str, said: str) -> None:
+    later = {"code": "starts_later", "state": "waiting", "message": "It starts at two.", "remedy": ""}
+    plan = {"digest": "p1", "batches": batches, "verdict": {"state": "waiting", "reasons": [later]}}
+    first, *more = asked("not_begun", begin_plan=plan, upgrade_confirm=confirm)["sentences"]
+    assert first == "It starts at two."
+    assert [each[: len(said)] for each in more] == ([said] if said else [])
+
+
 def test_the_last_batch_that_has_begun_says_for_what_the_pass_has_waited() -> None:
     waits = {"code": "shards_moving", "state": "waiting", "message": "Shards move.", "remedy": ""}
     waiting = {"failed": False, "verdict": {"state": "waiting", "reasons": [waits]}}
