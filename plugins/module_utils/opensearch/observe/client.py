@@ -254,14 +254,8 @@ def _unreachable(asked: KnownProduct, where: str, error: Any, errors: Any, secon
             " opensearch.request_timeout gives it more time.",
         )
     cause = _in_words(error)
-    if isinstance(error, errors.SSLError) and is_of_caller(cause):
-        return refusal(
-            "opensearch_certificate" if "certificate" in cause else "opensearch_tls",
-            f"{asked.subject} at {where} refuses the TLS connection: {cause}.",
-            "If it asks for a client certificate, set opensearch.client_cert and opensearch.client_key to one that it"
-            " accepts.",
-        )
-    if isinstance(error, errors.SSLError) and "certificate" in cause:
+    of_tls, of_caller = isinstance(error, errors.SSLError), is_of_caller(cause)
+    if of_tls and not of_caller and "certificate" in cause:
         authority = (
             "Set opensearch.ca_cert to the CA that signed it; opensearch.validate_certs=false turns the check off."
         )
@@ -270,12 +264,20 @@ def _unreachable(asked: KnownProduct, where: str, error: Any, errors: Any, secon
             f"The TLS certificate of {asked.name} at {where} is not accepted: {cause}.",
             certificate_fix(cause, "opensearch.hosts", authority),
         )
-    if isinstance(error, errors.SSLError) and HANDSHAKE_BROKEN_OFF not in cause:
+    if of_tls and not of_caller and HANDSHAKE_BROKEN_OFF not in cause:
         return refusal(
             "opensearch_tls",
             f"A TLS connection to {asked.name} at {where} cannot be made: {cause}.",
             "Check opensearch.hosts: its port must be the REST port, and without TLS its URL starts with http://.",
         )
+    if of_tls and of_caller:
+        said = f"{asked.subject} at {where} refuses the TLS connection: {cause}."
+        remedy = (
+            "If it asks for a client certificate, set opensearch.client_cert and opensearch.client_key to such a one."
+        )
+        if "certificate" in cause:
+            return refusal("opensearch_certificate", said, remedy)
+        return refusal("opensearch_tls", said, remedy)
     no_connection = isinstance(_root(error), (ConnectionRefusedError, gaierror))
     return (NoConnection if no_connection else Unreachable).because(
         "opensearch_unreachable",
