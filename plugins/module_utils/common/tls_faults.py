@@ -8,15 +8,14 @@ import re
 _OF_CALLER = re.compile(r"alert (.*certificate|unknown ca|handshake failure)")
 
 
-def certificate_fix(cause: str, address: str, authority: str) -> str:
-    """The fix for the certificate of a server that is not accepted; `address` is the option with the address of the
-    server, and `authority` the fix for an unknown authority."""
-    ended = "expired" in cause or "not yet valid" in cause
-    if not ended and "mismatch" not in cause and "doesn't match" not in cause:
-        return authority
-    if ended:
+def certificate_fix(cause: str, address: str) -> str:
+    """The fix for the certificate of a server that is not accepted, and that no other authority makes acceptable; empty
+    if one may. `address` is the option with the address of the server."""
+    if "expired" in cause or "not yet valid" in cause:
         return "Renew it, or the certificate of its CA, and check the clock where Ansible runs."
-    return f"Give in {address} a name or address that the certificate has, or have it issued for this one."
+    if "mismatch" in cause or "doesn't match" in cause:
+        return f"Give in {address} a name or address that the certificate has, or have it issued for this one."
+    return ""
 
 
 def is_of_caller(cause: str) -> bool:

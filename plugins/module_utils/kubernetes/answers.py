@@ -284,14 +284,12 @@ def unreachable(host: str, request: ApiRequest, error: BaseException, seconds: f
     cause = root_cause(error)
     of_tls = any(word in cause.lower() for word in ("certificate", "ssl", "tls"))
     if of_tls and HANDSHAKE_BROKEN_OFF not in cause:
-        authority = (
-            "Set kubernetes.ca_cert to the CA that signed its certificate, and check the host name; "
-            "kubernetes.validate_certs=false turns the check off."
-        )
         return refusal(
             "kubernetes_certificate",
             f"A trusted TLS connection to the Kubernetes API at {host} cannot be made: {cause}.",
-            certificate_fix(cause, "kubernetes.host or the kubeconfig", authority),
+            certificate_fix(cause, "kubernetes.host or the kubeconfig")
+            or "Set kubernetes.ca_cert to the CA that signed its certificate, and check the host name; "
+            "kubernetes.validate_certs=false turns the check off.",
         )
     no_connection = any(isinstance(each, (ConnectionRefusedError, gaierror)) for each in causes(error))
     return (NoConnection if no_connection else Unreachable).because(

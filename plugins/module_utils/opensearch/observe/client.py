@@ -256,13 +256,11 @@ def _unreachable(asked: KnownProduct, where: str, error: Any, errors: Any, secon
     cause = _in_words(error)
     of_tls, of_caller = isinstance(error, errors.SSLError), is_of_caller(cause)
     if of_tls and not of_caller and "certificate" in cause:
-        authority = (
-            "Set opensearch.ca_cert to the CA that signed it; opensearch.validate_certs=false turns the check off."
-        )
         return refusal(
             "opensearch_certificate",
             f"The TLS certificate of {asked.name} at {where} is not accepted: {cause}.",
-            certificate_fix(cause, "opensearch.hosts", authority),
+            certificate_fix(cause, "opensearch.hosts")
+            or "Set opensearch.ca_cert to the CA that signed it; opensearch.validate_certs=false turns the check off.",
         )
     if of_tls and not of_caller and HANDSHAKE_BROKEN_OFF not in cause:
         return refusal(

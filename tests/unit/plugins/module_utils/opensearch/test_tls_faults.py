@@ -67,14 +67,14 @@ def test_a_file_that_holds_something_else_is_named_before_any_request(tmp_path: 
             False,
             "Give in hosts a name",
         ),
-        ("certificate verify failed: self-signed certificate", False, "authority"),
-        ("tlsv13 alert certificate required", True, "authority"),
-        ("sslv3 alert bad certificate", True, "authority"),
-        ("tlsv1 alert unknown ca", True, "authority"),
-        ("sslv3 alert handshake failure", True, "authority"),
-        ("wrong version number", False, "authority"),
+        ("certificate verify failed: self-signed certificate", False, ""),
+        ("tlsv13 alert certificate required", True, ""),
+        ("sslv3 alert bad certificate", True, ""),
+        ("tlsv1 alert unknown ca", True, ""),
+        ("sslv3 alert handshake failure", True, ""),
+        ("wrong version number", False, ""),
     ],
 )
 def test_the_words_of_openssl(cause: str, of_caller: bool, fix: str) -> None:
     assert is_of_caller(cause) is of_caller
-    assert certificate_fix(cause, "hosts", "authority").startswith(fix)
+    assert certificate_fix(cause, "hosts")[: len(fix) or None] == fix
