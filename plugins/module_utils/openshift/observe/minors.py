@@ -21,13 +21,15 @@ def minors_between(present: Release, target: Release) -> int:
     """The number of minor versions from one version of OpenShift to another; `FAR` if there is no way.
 
     OpenShift 5.0 is another minor version of 4, so to speak, and no other one of 5 is (cluster-version-operator,
-    `pkg/payload/precondition/clusterversion/gianthop.go`).
+    `pkg/payload/precondition/clusterversion/gianthop.go`). That operator compares no version of Kubernetes, which has
+    no way back: a version of 4 with a later one does not lead to 5.0.
     """
     if present.major == target.major:
         return target.minor - present.minor
     if (present.major, target.major, target.minor) != (4, 5, 0):
         return FAR
-    return max(1, kubernetes_minor(target) - kubernetes_minor(present))
+    ahead = kubernetes_minor(target) - kubernetes_minor(present)
+    return max(1, ahead) if ahead >= 0 else FAR
 
 
 def next_minor(present: Release, target: Release) -> str:
