@@ -157,7 +157,8 @@ class KubeadmCluster:
         """Whether a run has begun to upgrade a machine: it has cordoned it, work of a NodeUpdate has not ended, a part
         is on the target already, or its agent may be at work."""
         # A killed `kubeadm upgrade apply` may not have written the version of the whole cluster yet.
-        parts = target in self._versions_on(name)
+        kubelet, versions = self.machines[name].kubelet, self._versions_on(name)
+        parts = target in versions or any(_has(each, target) and not _has(each, kubelet) for each in versions)
         begun = self.machines[name].carries_undo or name in self.at_work or parts
         return (begun and not self.is_done(name, target)) or bool(self.machines[name].operation)
 

@@ -61,6 +61,24 @@ def test_images_may_leave_out_the_build_that_the_kubelet_reports(
     assert judge_returned(seen, ["cp-1"], target).passed == back
 
 
+@pytest.mark.parametrize(
+    ("kubelet", "tag", "target", "begun"),
+    [
+        ("1.32.9+vmware.1", "1.33.4", SECOND, True),
+        ("1.32.9", SECOND, "1.33.4", True),
+        # These images may be older than the run.
+        (FIRST, "1.33.4", SECOND, False),
+        ("1.32.9", FIRST, SECOND, False),
+    ],
+)
+def test_images_that_leave_out_the_build_show_that_a_machine_is_half_upgraded(
+    kubelet: str, tag: str, target: str, *, begun: bool
+) -> None:
+    """It is the next one then."""
+    seen = cluster(machine("cp-1", control_plane=True, kubelet=kubelet), parts=components("cp-1", tag))
+    assert seen.is_begun("cp-1", target) == begun
+
+
 def test_a_kubelet_that_never_reports_the_build_names_the_version_to_give() -> None:
     seen = cluster(machine("worker-1", kubelet="1.33.4"))
     (waits,) = judge_returned(seen, ["worker-1"], SECOND).reasons
