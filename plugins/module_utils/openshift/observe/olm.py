@@ -34,8 +34,9 @@ def operators_of_olm(client: KubernetesClient) -> tuple[OlmOperator, ...]:
 
 
 def olm_operator(item: Json) -> OlmOperator | None:
-    """An operator; None if it names no version, or none that can be read, for which OLM lets no update begin itself
-    (operator-lifecycle-manager, `maxOpenShiftVersion` in `pkg/controller/operators/openshift/helpers.go`)."""
+    """An operator; None if it names no version, or none that can be read, for which OLM lets no update begin itself.
+    Of several the greatest counts (operator-lifecycle-manager, `maxOpenShiftVersion` in
+    `pkg/controller/operators/openshift/helpers.go`)."""
     with reading_object("ClusterServiceVersion", item):
         notes = within(item, "metadata", lambda data: text_map(data, "annotations"))
         name = within(item, "metadata", lambda data: f"{text(data, 'namespace', '')}/{text(data, 'name')}")
@@ -46,4 +47,4 @@ def olm_operator(item: Json) -> OlmOperator | None:
     known = [each for each in properties if isinstance(each, dict)] if isinstance(properties, list) else []
     named = [_VERSION.fullmatch(str(each.get("value", "")).strip('"')) for each in known if each.get("type") == LAST]
     versions = [(int(each[1]), int(each[2])) for each in named if each is not None]
-    return OlmOperator(name, min(versions)) if versions else None
+    return OlmOperator(name, max(versions)) if versions else None

@@ -29,7 +29,7 @@ def named(*values: Any) -> str:
         (named("4.19"), (4, 19)),
         (named('"4.19"'), (4, 19)),
         (named("v4.19.0"), (4, 19)),
-        (named("5.0", "4.19"), (4, 19)),
+        (named("4.9", "4.19"), (4, 19)),
         (named("latest"), None),
         (json.dumps([{"type": "olm.package", "value": {"version": "4.1"}}, 7]), None),
         ("{}", None),
