@@ -51,7 +51,7 @@ def _of_masters(seen: OpenShift, leg: Leg, chained: Sequence[Release]) -> Turn:
         proof = f"{seen.masters[0]} is its only Kubernetes node, so the Kubernetes API is away while that restarts"
     # Pacemaker keeps etcd going on one of two (openshift/enhancements, `two-node-fencing/tnf.md`).
     elif len(seen.masters) == 2 and ARBITER not in {pool.name for pool in seen.required_pools}:
-        proof = f"{whose} go one by one, and each time the other one alone has etcd, which takes fencing"
+        proof = f"{whose} go one by one, and each time the other one alone has etcd, which needs fencing"
     return Turn(list(seen.control_plane), reason, proof)
 
 

@@ -71,7 +71,7 @@ def test_as_many_masters_go_at_once_as_their_pool_lets_go(
 def test_of_two_masters_the_other_one_alone_has_etcd_unless_there_is_an_arbiter() -> None:
     """Two Kubernetes nodes with fencing, or with an arbiter."""
     two = replace(openshift(), members={**openshift().members, "master": ("m-0", "m-1")})
-    assert "each time the other one alone has etcd, which takes fencing" in str(turns(two, TARGET)[0].proof)
+    assert "each time the other one alone has etcd, which needs fencing" in str(turns(two, TARGET)[0].proof)
     three = labelled(arbiter=("a-0",))
     three = replace(three, members={**three.members, "master": ("m-0", "m-1")})
     assert "so that etcd keeps its majority" in str(turns(three, TARGET)[0].proof)
