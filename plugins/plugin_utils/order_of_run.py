@@ -112,7 +112,7 @@ class OrderOfRun:
     def not_begun(self) -> dict[str, Any]:
         """The end of a run whose plan waits, or is refused. One that waits says if a later run would lack consent."""
         end = self.run.not_begun()
-        if self.standing.waits and self.standing.asks:
+        if self.standing.waits and self.standing.asks and not self.given("begin_refused"):
             end["sentences"] = [*end["sentences"], unconsented_later(str(self.plan["digest"]), self._consent())]
         return end
 

@@ -61,7 +61,8 @@ async def serve(policy: Policy, store: Store, served: Served, stop: asyncio.Even
 async def end_former(tls: ServerTls, server: web.Server) -> None:
     """Ends the connections that were made with former certificates, each after the answer to a request in progress."""
     made = [(each, each.transport.get_extra_info("ssl_object")) for each in server.connections if each.transport]
-    former = [each for each, connection in made if tls.is_former(connection)]
+    # A connection that is being closed has no certificates any more.
+    former = [each for each, connection in made if connection is not None and tls.is_former(connection)]
     for each in former:
         each.close()
     # It waits for a request in progress, and for an idle connection only without the line before.

@@ -11,9 +11,9 @@ _OF_CALLER = re.compile(r"alert (.*certificate|unknown ca|handshake failure)")
 def certificate_fix(cause: str, address: str) -> str:
     """The fix for the certificate of a server that is not accepted, and that no other authority makes acceptable; empty
     if one may. `address` is the option with the address of the server."""
-    if "expired" in cause or "not yet valid" in cause:
+    if "certificate has expired" in cause or "certificate is not yet valid" in cause:
         return "Renew it, or the certificate of its CA, and check the clock where Ansible runs."
-    if "mismatch" in cause or "doesn't match" in cause:
+    if "certificate is not valid for" in cause or "doesn't match" in cause:
         return f"Give in {address} a name or address that the certificate has, or have it issued for this one."
     return ""
 

@@ -23,7 +23,7 @@ from ..common.errors import (
     root_cause,
 )
 from ..common.reading import Json, listed, text, understood, within
-from ..common.tls_faults import certificate_fix
+from ..common.tls_faults import certificate_fix, is_of_caller
 from ..common.verdict import refused
 
 Read = TypeVar("Read")
@@ -283,6 +283,12 @@ def unreachable(host: str, request: ApiRequest, error: BaseException, seconds: f
         )
     cause = root_cause(error)
     of_tls = any(word in cause.lower() for word in ("certificate", "ssl", "tls"))
+    if of_tls and is_of_caller(cause):
+        return refusal(
+            "kubernetes_certificate",
+            f"The Kubernetes API at {host} refuses the TLS connection: {cause}.",
+            "If it asks for a client certificate, give in the kubeconfig one that it accepts, and that has not expired.",
+        )
     if of_tls and HANDSHAKE_BROKEN_OFF not in cause:
         return refusal(
             "kubernetes_certificate",

@@ -271,7 +271,8 @@ def _unreachable(asked: KnownProduct, where: str, error: Any, errors: Any, secon
     if of_tls and of_caller:
         said = f"{asked.subject} at {where} refuses the TLS connection: {cause}."
         remedy = (
-            "If it asks for a client certificate, set opensearch.client_cert and opensearch.client_key to such a one."
+            "If it asks for a client certificate, set opensearch.client_cert and opensearch.client_key to one that it"
+            " accepts, and that has not expired."
         )
         if "certificate" in cause:
             return refusal("opensearch_certificate", said, remedy)

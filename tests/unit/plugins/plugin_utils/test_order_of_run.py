@@ -174,6 +174,11 @@ def test_a_plan_that_waits_says_whether_a_later_run_may_start_it(batches: list[A
     first, *more = asked("not_begun", begin_plan=plan, upgrade_confirm=confirm)["sentences"]
     assert first == "It starts at two."
     assert [each[: len(said)] for each in more] == ([said] if said else [])
+    refused = {
+        "verdict": {"state": "refused", "reasons": [{**later, "state": "refused", "message": "An alert fires."}]}
+    }
+    ended = asked("not_begun", begin_plan=plan, upgrade_confirm=confirm, begin_refused=refused)
+    assert not [each for each in ended["sentences"] if "upgrade_confirm" in each]
 
 
 def test_the_last_batch_that_has_begun_says_for_what_the_pass_has_waited() -> None:

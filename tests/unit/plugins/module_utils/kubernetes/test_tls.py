@@ -157,7 +157,9 @@ def test_a_client_without_the_certificate_that_is_asked_for(server: Server, tmp_
     client = connect({"kubeconfig": kubeconfig(tmp_path, server, server.own, None)})
     with pytest.raises(Refusal) as caught:
         client.get(POD)
-    assert caught.value.verdict.reasons[0].code in {"kubernetes_certificate", "kubernetes_unreachable"}
+    (reason,) = caught.value.verdict.reasons
+    # The connection may be gone before its alert is read.
+    assert reason.code == "kubernetes_unreachable" or "give in the kubeconfig one that it accepts" in reason.remedy
 
 
 @pytest.mark.parametrize("asks", ["object", "websocket"])

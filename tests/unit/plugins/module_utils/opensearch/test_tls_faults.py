@@ -67,6 +67,8 @@ def test_a_file_that_holds_something_else_is_named_before_any_request(tmp_path: 
             False,
             "Give in hosts a name",
         ),
+        ("Hostname mismatch, certificate is not valid for 'expired.example.com'", False, "Give in hosts a name"),
+        ("key values mismatch", False, ""),
         ("certificate verify failed: self-signed certificate", False, ""),
         ("tlsv13 alert certificate required", True, ""),
         ("sslv3 alert bad certificate", True, ""),
