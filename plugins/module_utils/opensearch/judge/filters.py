@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from typing import Any
 
 from ...common.verdict import Reason, as_verdict, refused, waiting
@@ -40,53 +40,69 @@ def as_put_back(settings: Settings) -> Settings:
 
 
 @as_verdict
-def judge_excluded(state: ClusterState, settings: Settings, going: Collection[str]) -> Iterator[Reason]:
-    """Whether the replicas of the members that are `going` to restart may come back to them."""
+def judge_excluded(
+    state: ClusterState, settings: Settings, going: Collection[str], left: Container[str] = ()
+) -> Iterator[Reason]:
+    """Whether the replicas of the members that are `going` to restart may come back to them.
+
+    The indices in `left` are left as they are (`allow_red_indices`).
+    """
     found = [name for name in (EXCLUDE, *other_exclusions(settings)) if names_in(settings.effective(name))]
     if state.product is ELASTICSEARCH and len(found) > 1:
         # Only those are in force that were changed last (elastic/elasticsearch#55815), which no answer shows.
         return
-    held = _shards_with_others(state)
+    held: dict[str, set[str]] = defaultdict(set)
+    for index, shard, member in _to_come_back(state, going, left):
+        held[member.id].add(f"{index}[{shard}]")
     moves = copies_move(state)
     for name in found:
-        members = [each for each in state.members.values() if each.name in going and held.get(each.id)]
-        excluded = [each for each in members if _matches(each, name.removeprefix(EXCLUDING), settings.effective(name))]
+        attribute, value = name.removeprefix(EXCLUDING), settings.effective(name)
+        excluded = [state.members[each] for each in held if _matches(state.members[each], attribute, value)]
         if not excluded:
             continue
         names = enumerate_few(sorted(each.name for each in excluded))
-        shards = enumerate_few(sorted(shard for each in excluded for shard in held[each.id]))
+        shards = enumerate_few(sorted({shard for each in excluded for shard in held[each.id]}))
         yield (waiting if moves else refused)(
             "members_excluded",
-            f"{name} is set to {settings.effective(name)}, so nothing is allocated to {names}, where copies of {shards}"
+            f"{name} is set to {value}, so nothing is allocated to {names}, where copies of {shards}"
             f" {'still are' if moves else 'stay'}: those could not come back after a restart.",
             f"Set {name} to null if it was left behind, or give the copies a place elsewhere (GET"
             " _cluster/allocation/explain), then run again.",
         )
 
 
-def _shards_with_others(state: ClusterState) -> Mapping[str, list[str]]:
-    """The shards of several copies of which a member holds one, by its id."""
-    held: dict[str, list[str]] = defaultdict(list)
+def _to_come_back(
+    state: ClusterState, going: Collection[str], left: Container[str]
+) -> Iterator[tuple[str, int, ClusterMember]]:
+    """The copies of members that restart which are replicas then, since other members hold copies of the shard.
+
+    While a data member is older than that of the primary, a copy may stay only because of that, and go there once it is
+    upgraded (server source, NodeVersionAllocationDecider). So it does not count.
+    """
+    down = state.ids(going)
+    oldest = min((each.version for each in state.members.values() if each.holds_data), default=None)
+    newer = {each.id for each in state.members.values() if oldest is not None and oldest < each.version}
+    waits = {(copy.index, copy.shard) for copy in state.copies if copy.primary and copy.member in newer}
     for (index, shard, _search_only), copies in copy_sets(state).items():
-        for copy in copies:
-            if copy.member is not None and len(copies) > 1:
-                held[copy.member].append(f"{index}[{shard}]")
-    return held
+        held = [copy.member for copy in copies if copy.member is not None]
+        if len(held) > 1 and index not in left and (index, shard) not in waits:
+            yield from ((index, shard, state.members[each]) for each in held if each in down)
 
 
 @as_verdict
 def judge_index_filters(
-    state: ClusterState, filters: Mapping[str, IndexFilters], going: Collection[str]
+    state: ClusterState, filters: Mapping[str, IndexFilters], going: Collection[str], left: Container[str] = ()
 ) -> Iterator[Reason]:
-    """Whether the replicas of the members that are `going` to restart may come back to them, by their own filters."""
-    down = state.ids(going)
+    """Whether the replicas of the members that are `going` to restart may come back to them, by their own filters.
+
+    The indices in `left` are left as they are (`allow_red_indices`).
+    """
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     moves = copies_move(state)
-    for (index, _shard, _search_only), copies in copy_sets(state).items():
-        if len(copies) > 1 and index in filters:
-            for member in (state.members[each.member] for each in copies if each.member in down and each.member):
-                for setting in _against(member, filters[index]):
-                    found[setting][index].add(member.name)
+    for index, _shard, member in _to_come_back(state, going, left):
+        if index in filters:
+            for setting in _against(member, filters[index]):
+                found[setting][index].add(member.name)
     for setting, indices in sorted(found.items()):
         names = enumerate_few(sorted({name for members in indices.values() for name in members}))
         are = "still are" if moves else "stay"
@@ -118,6 +134,7 @@ def _matches(member: ClusterMember, attribute: str, value: Any, *, unknown: bool
     by_address = attribute in _ADDRESSES
     own = {"_name": member.name, "name": member.name, "_id": member.id, **member.attributes}
     is_own = member.address if by_address else own.get(attribute)
-    patterns = (".*".join(map(re.escape, each.split("*"))) for each in names_in(value))
+    wild = attribute != "_id"
+    patterns = (".*".join(map(re.escape, each.split("*") if wild else [each])) for each in names_in(value))
     fits = is_own is not None and any(re.fullmatch(pattern, is_own) for pattern in patterns)
     return fits or (by_address and unknown)

@@ -300,7 +300,19 @@ def _judge_readable(state: ClusterState, target: Version) -> Verdict:
 def _judge_allocation(gate: _Gate) -> Verdict:
     """Whether replicas can come back. What an interrupted run has set is put back before the first batch."""
     settings = as_put_back(gate.seen.settings)
-    return combine((_judge_enable(settings), judge_excluded(gate.state, settings, gate.going)))
+    if not gate.settled:
+        return _judge_enable(settings)
+    left = gate.scope.policy.allow_red_indices
+    return combine((_judge_enable(settings), judge_excluded(gate.state, settings, gate.going, left)))
+
+
+def _judge_overrides(gate: _Gate) -> Verdict:
+    """Whether indices let their replicas come back. If copies may yet move, it is not known which ones stay."""
+    overrides = judge_overrides(gate.state)
+    if not gate.settled:
+        return overrides
+    left = gate.scope.policy.allow_red_indices
+    return combine((overrides, judge_index_filters(gate.state, gate.seen.filters, gate.going, left)))
 
 
 @as_verdict
@@ -328,9 +340,7 @@ JUDGES: Mapping[str, Callable[[_Gate], Verdict]] = {
     "unassigned": _of_progress("unassigned"),
     "progress": _of_progress("progress"),
     "allocation": _judge_allocation,
-    "overrides": lambda gate: combine(
-        (judge_overrides(gate.state), judge_index_filters(gate.state, gate.seen.filters, gate.going))
-    ),
+    "overrides": _judge_overrides,
     "disk": _judge_disk,
     "snapshots": _judge_snapshots,
     "tasks": lambda gate: judge_tasks(gate.seen.tasks),

@@ -14,6 +14,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observ
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.configured import Configured
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.disk import Disks
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explanation import Explanation
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.index_filters import IndexFilters
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.last_snapshot import Saved
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.look import Look
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.managed_indices import Managed
@@ -61,6 +62,7 @@ class Case:
     saved: Saved | None = None
     configured: Configured | None = None
     managed: Managed | None = None
+    filters: Mapping[str, IndexFilters] = field(default_factory=dict)
     snapshot_age: float | None = None
     skip: tuple[str, ...] = ()
     add: tuple[str, ...] = ()
@@ -82,6 +84,7 @@ class Case:
             saved=self.saved,
             configured=self.configured,
             managed=self.managed,
+            filters=self.filters,
         )
         selection = Selection(frozenset(self.skip), frozenset(self.add))
         scope = Scope(

@@ -46,6 +46,7 @@ SERVERS = {
         ("_name", "x, b ,y", "b"),
         ("_name", "*", "a, b"),
         ("_id", identity("a"), "a"),
+        ("_id", "*", ""),
         ("_ip", "10.0.1.*", "b"),
         ("zone", "we*", "b"),
         # A single copy comes back in the end; others are not meant, or are of an attribute that is not known here.
@@ -69,6 +70,32 @@ def test_a_member_that_stays_up_does_not_count() -> None:
     settings = Settings({EXCLUDE: "a"}, {})
     state = cluster(SERVERS, COPIES)
     assert [judge_excluded(state, settings, going).passed for going in ("a", "bc", "")] == [False, True, True]
+
+
+KEPT_OFF = {"logs": IndexFilters(exclude={"_name": "b"})}
+
+
+@pytest.mark.parametrize(
+    ("versions", "copies", "left", "passed"),
+    [
+        ({}, COPIES[:2], [], False),
+        # The only copy that is held is a primary after the restart, which comes back in the end.
+        ({}, [copy("logs", "b", primary=True), copy("logs", None)], [], True),
+        # No replica goes to an older member than its primary, so it stays until the others are upgraded.
+        ({"a": "3.8.0"}, COPIES[:2], [], True),
+        ({"a": "3.8.0", "b": "3.8.0", "c": "3.8.0"}, COPIES[:2], [], False),
+        ({"c": "3.8.0"}, COPIES[:2], [], False),
+        # The user leaves the index as it is.
+        ({}, COPIES[:2], ["logs"], True),
+        ({}, COPIES[:2], ["others"], False),
+    ],
+)
+def test_copies_that_need_not_come_back_or_have_a_place_later_do_not_count(
+    versions: dict[str, str], copies: list[dict[str, Any]], left: list[str], passed: bool
+) -> None:
+    state = cluster({**SERVERS, **{name: info(name, version) for name, version in versions.items()}}, copies)
+    assert judge_index_filters(state, KEPT_OFF, "abc", left).passed is passed
+    assert judge_excluded(state, Settings({EXCLUDE: "b"}, {}), "abc", left).passed is passed
 
 
 def test_copies_that_move_are_waited_for() -> None:

@@ -11,7 +11,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.index_names import EVERY
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explanation import Explanation
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.index_filters import IndexFilters
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import (
+    EXCLUDE,
     UNDO,
     Settings,
 )
@@ -34,13 +36,18 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
     case,
 )
 
+OFF_B = {"i": IndexFilters(exclude={"_name": "b"})}
 
-def left_restricted(set_to: str = "primaries", now: str | None = "primaries", was: str | None = None) -> Settings:
+
+def left_restricted(
+    set_to: str = "primaries", now: str | None = "primaries", was: str | None = None, excluded: str | None = None
+) -> Settings:
     """Settings in which an interrupted run has restricted allocation."""
     undo = Undo(
         Writer("night", "2026-11-21T00:00:00Z"), (Change(("persistent", ENABLE), was, set_to),), {"cluster": "uuid"}
     )
-    return Settings({UNDO: undo.text(), **({ENABLE: now} if now else {})}, {})
+    others = {EXCLUDE: excluded} if excluded else {}
+    return Settings({UNDO: undo.text(), **({ENABLE: now} if now else {}), **others}, {})
 
 
 @pytest.mark.parametrize(
@@ -148,6 +155,22 @@ def test_a_run_that_was_killed_can_be_run_again(settings: Settings, expected: Sa
     """Its batch is back, but the replicas are not: it is the run's own restriction that keeps them away."""
     killed = case(copies=LOST, status="yellow", explanations=BY_ENABLE, settings=settings)
     assert killed.said("before_upgrade") == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "more", "expected"),
+    [
+        (Settings({EXCLUDE: "b"}, {}), {}, {("members_excluded", State.REFUSED)}),
+        (Settings({}, {}), {"filters": OFF_B}, {("replicas_filtered", State.REFUSED)}),
+        # A run that was killed has restricted allocation, so copies may move once that is put back.
+        (left_restricted(excluded="b"), {"filters": OFF_B}, set()),
+        (Settings({EXCLUDE: "b"}, {}), {"filters": OFF_B, "policy": Policy(allow_red_indices=("i", "j"))}, set()),
+    ],
+)
+def test_filters_that_keep_replicas_away_stop_before_the_upgrade(
+    settings: Settings, more: Json, expected: Said
+) -> None:
+    assert case(settings=settings, **more).said("before_upgrade") == expected
 
 
 @pytest.mark.parametrize("moment", ["before_upgrade", "before_batch"])
