@@ -16,8 +16,8 @@ from ...common.verdict import Reason, as_verdict, refused, waiting
 from ...common.words import enumerate_few
 from ..observe.copies import copies_move, copy_sets
 from ..observe.index_filters import EXCLUDE as EXCLUDE_KIND
-from ..observe.index_filters import INCLUDE, PREFIX, REQUIRE, IndexFilters
-from ..observe.products import ELASTICSEARCH
+from ..observe.index_filters import INCLUDE, KINDS, PREFIX, REQUIRE, IndexFilters
+from ..observe.products import ELASTICSEARCH, OPENSEARCH, Product
 from ..observe.settings import EXCLUDE, EXCLUDING, SCOPES, Settings, carried_undo, names_in
 from ..observe.state import ClusterMember, ClusterState
 from .changes import other_exclusions, split_ours, value_back
@@ -56,7 +56,7 @@ def judge_excluded(
         held[member.id].add(f"{index}[{shard}]")
     moves = copies_move(state)
     for name in found:
-        attribute, value = name.removeprefix(EXCLUDING), settings.effective(name)
+        attribute, value = name.removeprefix(EXCLUDING), _as_read(settings.effective(name), state.product)
         excluded = [state.members[each] for each in held if _matches(state.members[each], attribute, value)]
         if not excluded:
             continue
@@ -101,7 +101,7 @@ def judge_index_filters(
     moves = copies_move(state)
     for index, _shard, member in _to_come_back(state, going, left):
         if index in filters:
-            for setting in _against(member, filters[index]):
+            for setting in _against(member, filters[index], state.product):
                 found[setting][index].add(member.name)
     for setting, indices in sorted(found.items()):
         names = enumerate_few(sorted({name for members in indices.values() for name in members}))
@@ -115,15 +115,25 @@ def judge_index_filters(
         )
 
 
-def _against(member: ClusterMember, filters: IndexFilters) -> Iterator[str]:
+def _against(member: ClusterMember, filters: IndexFilters, product: Product) -> Iterator[str]:
     """The filters of an index that do not want a member, as `exclude._name: data-0`."""
+    given = {
+        kind: {name: _as_read(value, product) for name, value in getattr(filters, kind).items() if names_in(value)}
+        for kind in KINDS
+    }
     for kind in (EXCLUDE_KIND, REQUIRE):
-        for attribute, value in getattr(filters, kind).items():
-            if names_in(value) and _matches(member, attribute, value, unknown=kind == REQUIRE) is (kind != REQUIRE):
+        for attribute, value in given[kind].items():
+            if _matches(member, attribute, value, unknown=kind == REQUIRE) is (kind != REQUIRE):
                 yield f"{kind}.{attribute}: {value}"
-    include = {attribute: value for attribute, value in filters.include.items() if names_in(value)}
+    include = given[INCLUDE]
     if include and not any(_matches(member, *each, unknown=True) for each in include.items()):
         yield f"{INCLUDE} ({', '.join(f'{attribute}: {value}' for attribute, value in sorted(include.items()))})"
+
+
+def _as_read(value: Any, product: Product) -> Any:
+    """A filter as the server reads it. OpenSearch takes an array, and reads it as a text in brackets, so that its first
+    and last name fit no member (server source, Settings.get and FilterAllocationDecider)."""
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, list) and product is OPENSEARCH else value
 
 
 def _matches(member: ClusterMember, attribute: str, value: Any, *, unknown: bool = False) -> bool:

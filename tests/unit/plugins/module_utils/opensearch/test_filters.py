@@ -42,7 +42,9 @@ SERVERS = {
     ("attribute", "value", "named"),
     [
         ("_name", "b", "b"),
-        ("_name", ["a", "b"], "a, b"),
+        # An array is read as the text "[a, b, x]".
+        ("_name", ["a", "b", "x"], "b"),
+        ("_name", ["b"], ""),
         ("_name", "x, b ,y", "b"),
         ("_name", "*", "a, b"),
         ("_id", identity("a"), "a"),
@@ -112,6 +114,7 @@ def test_copies_that_move_are_waited_for() -> None:
         ("exclude", {"_name": "b"}, "b"),
         ("exclude", {"zone": "east", "_id": identity("b")}, "ab"),
         ("exclude", {"_name": "c,d"}, ""),
+        ("exclude", {"_name": ["a", "b"]}, ""),
         ("exclude", {"_ip": "10.0.0.7"}, "a"),
         ("require", {"zone": "east"}, "b"),
         ("require", {"zone": "east", "_name": "*"}, "b"),
@@ -125,7 +128,7 @@ def test_copies_that_move_are_waited_for() -> None:
         ("include", {"_name": "a", "_ip": "10.0.0.0/8"}, ""),
     ],
 )
-def test_an_index_whose_replicas_could_not_come_back_is_named(kind: str, found: dict[str, str], named: str) -> None:
+def test_an_index_whose_replicas_could_not_come_back_is_named(kind: str, found: dict[str, Any], named: str) -> None:
     filters = {"logs": IndexFilters(**{kind: found}), "alone": IndexFilters(exclude={"_name": "c"})}
     state = cluster(SERVERS, COPIES)
     reasons = judge_index_filters(state, filters, "abc").reasons
@@ -157,6 +160,7 @@ def test_of_several_exclusions_of_elasticsearch_it_is_not_known_which_one_is_in_
     settings = Settings({EXCLUDE: "a", f"{EXCLUDING}zone": "west"}, {})
     elastic = {name: {**info(name, "8.19.4"), "build_flavor": "default"} for name in "abc"}
     assert judge_excluded(cluster(elastic, COPIES), settings, "abc").passed
+    assert not judge_excluded(cluster(elastic, COPIES), Settings({EXCLUDE: ["b"]}, {}), "abc").passed
     assert len(judge_excluded(cluster(SERVERS, COPIES), settings, "abc").reasons) == 2
 
 
