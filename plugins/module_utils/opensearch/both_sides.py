@@ -169,7 +169,7 @@ def once_noticed(task: Task, look: Callable[[], ClusterState], names: Collection
     state = task.ask(look)
     if judge_names(state, names).passed:
         return state
-    patience = Patience(NOTICED, hands_back=True)
+    patience = Patience(min(NOTICED, float(task.params["wait_timeout"])), hands_back=True)
     return task.wait_apart(lambda: task.ask(look), lambda now: judge_names(now, names, names), patience)[0]
 
 
