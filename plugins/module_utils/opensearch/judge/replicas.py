@@ -206,7 +206,8 @@ def _beyond_own_limit(look: RaisingLook, open_to: Mapping[ShardCopy, Collection[
 
 
 class _ReplicaRoom:
-    """Each shard on the member with most room of those that may take it, the largest first."""
+    """Each shard on the member with most room of those that may take it, the largest first. If the copies on a member
+    are limited, those with the fewest choices go before, so that no other one takes their last place."""
 
     def __init__(self, look: RaisingLook, open_to: Mapping[ShardCopy, Sequence[str]]) -> None:
         self._look = look
@@ -219,7 +220,9 @@ class _ReplicaRoom:
         """The indices with a shard for which each member already has as many copies as the cluster lets it have."""
         left = _left_on_members(look)
         sizes = {copy: look.sizes.get((copy.index, copy.shard), 0) for copy in open_to}
-        for copy in sorted(open_to, key=lambda each: (-sizes[each], each.index, each.shard)):
+        limited = look.limits.on_member is not None
+        choices = {copy: len(names) if limited else 0 for copy, names in open_to.items()}
+        for copy in sorted(open_to, key=lambda each: (choices[each], -sizes[each], each.index, each.shard)):
             size = sizes[copy] if _takes_room(look, copy) else 0
             open_now = [each for each in open_to[copy] if left.get(each, 0) > 0]
             if not open_now:

@@ -141,6 +141,14 @@ def test_a_member_takes_no_more_replicas_than_the_cluster_lets_it_have(most: int
     assert possible or f"{said}.total_shards_per_node is {most}, and no member that takes it" in causes(raising)
 
 
+def test_a_replica_with_one_choice_gets_it_before_larger_ones_with_several() -> None:
+    seen = look({"large": 2, "small": 1}, {"m0": 9, "m1": 9, "m2": 4}, limits=ReplicaLimits(on_member=1))
+    only = {"m1": frozenset[str](), "m2": frozenset({"filter"})}
+    raising = judge_raising(replace(seen, refusing={**seen.refusing, ("small", 0): only}))
+    assert raising.verdict.passed
+    assert raising.places == {("small", 0): "m1", ("large", 0): "m2"}
+
+
 def test_a_copy_that_moves_counts_where_it_goes() -> None:
     seen = look({"a": 1}, {"m0": 9, "m1": 9}, limits=ReplicaLimits(on_member=1))
     moving = ShardCopy("b", 0, primary=True, state="RELOCATING", member="m0", relocating_to="m1")
