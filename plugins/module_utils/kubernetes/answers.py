@@ -287,7 +287,8 @@ def unreachable(host: str, request: ApiRequest, error: BaseException, seconds: f
         return refusal(
             "kubernetes_certificate",
             f"The Kubernetes API at {host} refuses the TLS connection: {cause}.",
-            "If it asks for a client certificate, give in the kubeconfig one that it accepts, and that has not expired.",
+            "If it asks for a client certificate, give in the kubeconfig one that it accepts, and that has not"
+            " expired.",
         )
     if of_tls and HANDSHAKE_BROKEN_OFF not in cause:
         return refusal(

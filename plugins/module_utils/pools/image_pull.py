@@ -228,7 +228,7 @@ def _found(client: KubernetesClient, model: Model) -> tuple[Pod, ...]:
 def remove_pods(
     task: Task, client: KubernetesClient, find: Callable[[], Iterable[Pod]], left: dict[str, Refusal]
 ) -> None:
-    """Remove throw-away pods, each by its UID, until none is found. `left` gets the error of each that stays.
+    """Remove throw-away pods, each by its UID. `left` gets the error of each that stays after the last try.
 
     Raises:
         Refusal: some are left.
