@@ -53,8 +53,11 @@ def load_early(names: Iterable[str]) -> None:
 
     A package that cannot be imported is left for the task that needs it, which says so in one sentence.
     """
+    missing = [name for name in names if name not in sys.modules]
+    if not missing:
+        return
     with _kept_for_good():
-        for name in names:
+        for name in missing:
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
 

@@ -103,7 +103,14 @@ def test_an_early_import_collects_nothing_and_stays_out_of_later_collections(
     assert gc.isenabled()
 
 
+def test_what_was_imported_before_keeps_nothing_for_good() -> None:
+    # The garbage of the play so far would never be collected.
+    before = gc.get_freeze_count()
+    load_early(("json", "logging"))
+    assert gc.get_freeze_count() <= before
+
+
 @pytest.mark.usefixtures("uncollected")
 def test_a_collector_that_is_off_stays_off() -> None:
-    load_early(("json",))
+    load_early(("no_such_package",))
     assert not gc.isenabled()
