@@ -19,6 +19,7 @@ from ..record.requests import judge_still_standing
 from .approvals import (
     MISSING,
     PAUSE,
+    PAUSED,
     Approval,
     annotated,
     judge_approval,
@@ -94,10 +95,10 @@ def _change(params: Mapping[str, Any], name: str, over: Collection[Phase]) -> Ch
 
 
 def _resumed(record: Record, by: str, at: str) -> Record:
-    """The record without the pause, and not aborted any more. What has stopped it does not stop the next run."""
+    """The record without the pause, and not aborted any more, nor with what the pause has left in it."""
     held = record.hold is not None
     going = record.with_events(happened(EventKind.RESUMED, at, by=by)) if held else record
-    if record.phase is Phase.ABORTED or (held and record.phase is Phase.PAUSED):
+    if record.phase is Phase.ABORTED or (held and record.phase is Phase.PAUSED and PAUSED in record.codes):
         return replace(noted(going, UpgradeEvent.RESUMED, f"Resumed by {by}.", at), codes=())
     return going
 

@@ -51,6 +51,15 @@ def test_a_paused_upgrade_that_is_resumed_has_no_cause_of_its_pause(records: Rec
     assert after["reason"].startswith("Resumed by ")
 
 
+def test_an_upgrade_that_waits_for_something_else_still_says_so_after_a_pause(records: Records) -> None:
+    records.task("begun", plan=PLAN)
+    records.task("ended", event="paused", summary="The cluster is yellow.", codes=["health_not_good"])
+    records.task("paused", lock=None, summary="a storm")
+    records.task("resumed", lock=None)
+    (after,) = records.task("read")["records"]
+    assert (after["hold"], after["reason"], after["codes"]) == (None, "The cluster is yellow.", ["health_not_good"])
+
+
 def test_an_approval_that_nothing_waits_for_is_refused(records: Records) -> None:
     records.task("begun", plan={**PLAN, "approvals": POINTS})
     early = records.task("approved", lock=None, approval="canary")
