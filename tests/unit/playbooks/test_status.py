@@ -242,7 +242,7 @@ def test_status_names_the_next_step_of_an_upgrade_that_has_ended() -> None:
     missed = {"phase": "Failed", "start": {"at": "t1", "end": "t2", "policy": "start", "findings": [], "cured": []}}
     paused = {"phase": "Paused", "batches": batches}
     resume = "Resume it with the playbook resume. Then run the playbook again to continue."
-    remove = "Remove the annotation upgrade.stateful/pause of its record. Then run"
+    remove = "Remove the annotation upgrade.stateful/pause of its record if it is there. Then run"
     held = {"hold": {"by": "ops", "at": "t1", "reason": ""}}
     cases: list[tuple[dict[str, Any], str]] = [
         (missed, "None of its batches has started. Run the playbook again with another time (upgrade_at)."),
@@ -255,6 +255,13 @@ def test_status_names_the_next_step_of_an_upgrade_that_has_ended() -> None:
         assert any(line.startswith(f"  {said}") for line in lines_of(record, free=True)), said
         at_work = "\n".join(lines_of({**record, "lock": LOCK}, free=True))
         assert said not in at_work
+
+
+def test_status_does_not_say_of_a_failed_upgrade_of_a_former_version_that_it_has_no_batch() -> None:
+    start = {"at": "t1", "end": "t2", "policy": "start", "findings": [], "cured": []}
+    batch = {"state": "failed", "started": "t1", "members": ["a"], "took": [], "waited": []}
+    lines = lines_of({"phase": "Failed", "run": "night", "start": start, "batches": [batch]}, free=True)
+    assert not any("None of its batches" in line for line in lines)
 
 
 @pytest.mark.parametrize(

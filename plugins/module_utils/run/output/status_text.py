@@ -137,12 +137,12 @@ def _next(record: Record) -> Iterator[str]:
     phase, start = record.get("phase"), record.get("start") or {}
     if phase == "Aborted":
         yield "No run continues it until the playbook resume has run."
-    elif phase == "Failed" and start:
+    elif phase == "Failed" and start and not any(each.get("started") for each in record.get("batches") or ()):
         yield "None of its batches has started. Run the playbook again with another time (upgrade_at)."
     elif phase == "Paused" and record.get("hold"):
         yield "Resume it with the playbook resume. Then run the playbook again to continue."
     elif phase == "Paused" and PAUSED in record.get("codes", ()):
-        yield f"Remove the annotation {PAUSE} of its record. Then run the playbook again to continue."
+        yield f"Remove the annotation {PAUSE} of its record if it is there. Then run the playbook again to continue."
     elif phase == "Paused":
         done = record.get("dropped", 0) + sum(each["state"] == "done" for each in record.get("batches") or ())
         due = [each.name for each in _unapproved(record) if each.after <= done]
