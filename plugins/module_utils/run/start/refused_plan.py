@@ -46,15 +46,16 @@ def note_outcome(
 def publish_not_begun(task: Task, cluster: str, codes: Sequence[str] | None) -> None:
     """Publish the figures of the upgrade of a cluster whose run has not begun, for reasons with these codes.
 
-    Without codes, they are those of its record. If the cluster has not said which one it is (`cluster` is empty), it is
-    the only one with records in the place. Nothing fails if the figures cannot be published.
+    Without codes, they are those of its record, and stay as they are if that cannot be read. If the cluster has not
+    said which one it is (`cluster` is empty), it is the only one with records in the place. Nothing fails if the
+    figures cannot be published.
     """
     publish = publisher_of(task)
     if publish is None or task.check_mode:
         return
-    found = list[Record]()
-    with suppress(Refusal):
-        found = [*read_records(store_of(task.params))[0].values()]
+    found, unread = _records(task)
+    if codes is None and unread.reasons:
+        return
     known = {cluster or each.cluster for each in found} or {cluster}
     if len(known) > 1 or "" in known:
         return
@@ -65,6 +66,15 @@ def publish_not_begun(task: Task, cluster: str, codes: Sequence[str] | None) -> 
     else:
         measures = measures_of(last if codes is None else replace(last, codes=tuple(codes)))
     publish(name_for(cluster), lambda: measures)
+
+
+def _records(task: Task) -> tuple[list[Record], Verdict]:
+    """The records of the place, and why some of them, or all, cannot be read."""
+    try:
+        found, unread = read_records(store_of(task.params))
+    except Refusal as error:
+        return [], error.verdict
+    return [*found.values()], unread
 
 
 def _is_new(record: Record) -> bool:

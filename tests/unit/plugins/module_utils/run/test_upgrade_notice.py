@@ -106,6 +106,26 @@ def test_a_notice_that_is_sent_and_not_noted_is_not_called_unsent(
     assert (codes(told), told["changed"], hook.states) == (["notice_not_noted"], True, ["failed"])
 
 
+@pytest.mark.parametrize("broken", [True, False])
+def test_a_wait_leaves_the_metrics_as_they_are_if_the_record_cannot_be_read(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, broken: bool
+) -> None:
+    metrics = tmp_path_factory.mktemp("metrics")
+
+    def waits() -> str:
+        tell("", folder, "waiting", metrics_path=str(metrics), codes=["starts_later"])
+        (written,) = metrics.iterdir()
+        return written.read_text()
+
+    before = waits()
+    assert 'phase="Pending"' in before
+    if broken:
+        next(folder.glob("*.json")).write_text("{")
+    else:
+        away(monkeypatch, "find", 1000)
+    assert waits() == before
+
+
 def codes(result: Json) -> list[str]:
     return [reason["code"] for reason in result["verdict"]["reasons"]]
 
