@@ -92,9 +92,9 @@ def _failed(end: Ending, words: Words) -> Iterator[str]:
     elif end.failed:
         yield f"{put_back} Fix the cause and run the playbook again: finished {words.unit}s are left alone."
     elif not end.check_mode:
-        # It failed after the last batch, or a run that waits could not note that.
-        done = f"All batches of this run are done ({_put_back(end)}). "
-        yield f"{'' if end.waiting else done}Fix the cause and run the playbook again."
+        # It failed after the last batch or without one, or a run that waits could not note that.
+        done = f"All batches of this run are done ({_put_back(end)}). " if end.planned and not end.waiting else ""
+        yield f"{done}Fix the cause and run the playbook again."
 
 
 def _put_back(end: Ending) -> str:

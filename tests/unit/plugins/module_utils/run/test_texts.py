@@ -321,6 +321,7 @@ def test_a_whole_that_is_not_proven_is_not_called_done() -> None:
     assert ending(failures=red) == [*red, done]
     assert "(put back but for what the notes say)" in ending(failures=red, remains=True)[1]
     assert ending(failures=red, waiting=[{"code": "a", "message": "A pod stops.", "remedy": ""}])[1] == again
+    assert ending(failures=red, planned=False) == [*red, again]
     assert ending(failures=red, check_mode=True) == red
 
 
