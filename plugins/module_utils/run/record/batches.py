@@ -125,9 +125,9 @@ def with_done(batches: Sequence[BatchRecord], run: str, done: Sequence[Mapping[s
     )
 
 
-def left_by_run(batches: Sequence[BatchRecord], at: str) -> tuple[BatchRecord, ...]:
-    """The batches once no run works on them: one that was under way was stopped."""
-    return tuple(replace(one, state="failed", ended=at) if one.state == "upgrading" else one for one in batches)
+def left_by_run(batches: Sequence[BatchRecord], updated: str) -> tuple[BatchRecord, ...]:
+    """The batches once no run works on them: one that was under way was stopped. See `batches_of` for `updated`."""
+    return tuple(replace(one, state="failed", ended=updated) if one.state == "upgrading" else one for one in batches)
 
 
 def _batch_of(

@@ -370,7 +370,7 @@ def ended(record: Record | None, event: UpgradeEvent, message: str, at: str) -> 
             record = replace(record, deployed_version=record.target_version)
     else:
         # A run that was killed, or whose note was lost, has left its batch under way.
-        record = replace(record, batches=left_by_run(record.batches, at))
+        record = replace(record, batches=left_by_run(record.batches, record.updated))
     return noted(record, event, message, at)
 
 

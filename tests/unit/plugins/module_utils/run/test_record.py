@@ -389,6 +389,6 @@ def test_the_end_of_the_work_stops_a_batch_that_a_killed_run_has_left(event: Upg
     over = ended(left, event, "Ended.", "t3")
     assert over is not None
     assert [(each.state, each.started, each.ended) for each in over.batches] == [
-        ("failed", "t1", "t3"),
+        ("failed", "t1", "t2"),
         ("waiting", "", ""),
     ]
