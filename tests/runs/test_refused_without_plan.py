@@ -13,6 +13,7 @@ from tests.runs.test_openshift_validation import Figures
 from tests.runs.world import CalledCluster, World, world
 from tests.sandbox.web import Request
 from tests.sandbox.webhook import Webhook
+from tests.scenarios.branches.test_restart import RESTART
 from tests.scenarios.playbook import PLAN, PLAYBOOK
 from tests.scenarios.preconditions import events_of
 
@@ -73,6 +74,16 @@ def test_the_metric_of_a_refusal_stays_when_its_notice_is_noted(here: World, tmp
     hook = measured.variables("3.8.0-rc1", upgrade_webhook=f"{here.calling.serve(Webhook().answer).url}/200")
     assert codes(here.play(PLAYBOOK, hook)) == ["pre_release"]
     assert measured.figures("reason", "code") == {"pre_release"}
+
+
+def test_a_restart_without_a_plan_is_named_as_one_in_its_notices(here: World, tmp_path: Path) -> None:
+    given, hook = Measured(here, tmp_path).variables(""), Webhook()
+    del given["target_version"]
+    given["upgrade_webhook"] = f"{here.calling.serve(hook.answer).url}/200"
+    here.play(RESTART, {**given, **AWAY, "upgrade_wait": False})
+    assert codes(here.play(RESTART, {**given, "upgrade_pools": ["none"]})) == ["pool_unknown"]
+    said = [f"The restart of {given['upgrade_namespace']} is {state}: " for state in ("waiting", "refused")]
+    assert [each["text"].startswith(begin) for each, begin in zip(hook.got, said, strict=True)] == [True, True]
 
 
 @pytest.mark.parametrize("waits", [True, False])

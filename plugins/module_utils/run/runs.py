@@ -107,20 +107,21 @@ def work_of(system: System) -> Callable[[Task], Outcome]:
         if state == "ended":
             return end(task, _parts_of(system), PATIENCE)
         if state == "begun":
-            return _with_cluster(task, system, begin(task, _parts_of(system), PATIENCE))
-        return _with_cluster(task, system, attempt(lambda given: _planned(given, system), task))
+            return _named(task, system, begin(task, _parts_of(system), PATIENCE))
+        return _named(task, system, attempt(lambda given: _planned(given, system), task))
 
     return run
 
 
-def _with_cluster(task: Task, system: System, outcome: Outcome) -> Outcome:
-    """The outcome with the UUID of the cluster, which gives figures and notices of a refusal their name."""
-    wanted = task.params["announce"] and not task.check_mode
-    if wanted and not outcome.verdict.passed and "cluster_uuid" not in outcome.more:
+def _named(task: Task, system: System, outcome: Outcome) -> Outcome:
+    """The outcome with the kind of work and the UUID of the cluster, which name it in figures and notices."""
+    if outcome.verdict.passed or task.check_mode or not task.params["announce"]:
+        return outcome
+    more = {"deed": system.deed.value, **outcome.more}
+    if "cluster_uuid" not in more:
         with suppress(Refusal):
-            cluster = system.uuid(with_arguments(task, wait=False))
-            return replace(outcome, more={**outcome.more, "cluster_uuid": cluster})
-    return outcome
+            more["cluster_uuid"] = system.uuid(with_arguments(task, wait=False))
+    return replace(outcome, more=more)
 
 
 def _planned(task: Task, system: System) -> Outcome:
