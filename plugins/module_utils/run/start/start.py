@@ -60,7 +60,7 @@ def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], fou
     if schedule is None:
         return Verdict()
     now, commenced, deed = utc_now(), bool(plan["commenced"]), deed_of(plan)
-    if _is_over(task, plan, records):
+    if _is_over(task, plan, records) or (now >= schedule.at and not plan["batches"]):
         return Verdict()
     judged = partial(judge_start, schedule, commenced=commenced, predicted=plan["predicted_seconds"], deed=deed)
     verdict = judged(now)
@@ -85,8 +85,7 @@ def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], fou
 
 
 def _is_over(task: Task, plan: Mapping[str, Any], records: Sequence[Record]) -> bool:
-    """Whether nothing is left to start, so the window does not matter: the upgrade is done or aborted, or its request
-    was carried out."""
+    """Whether it does not start at all, so its window does not matter: aborted, or its request was carried out."""
     request, supersedes = requested_in(task.params["request"] or {}), bool(task.params["supersede"])
 
     def over(record: Record) -> bool:
@@ -94,7 +93,7 @@ def _is_over(task: Task, plan: Mapping[str, Any], records: Sequence[Record]) -> 
             return not judge_due(request, record.request, record.updated).passed
         return record.phase is Phase.ABORTED and leads_there(record, plan) and not supersedes
 
-    return not plan["batches"] or any(map(over, records))
+    return any(map(over, records))
 
 
 def _is_prepared(plan: Mapping[str, Any], records: Sequence[Record]) -> bool:

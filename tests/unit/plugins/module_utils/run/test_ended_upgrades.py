@@ -12,6 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.request import requested_in
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.records import record_of
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.test_upgrade_plan import (
+    MORE,
     Modules,
     codes,
     moment,
@@ -45,6 +46,16 @@ def test_an_aborted_upgrade_is_not_said_to_start_at_its_time(modules: Modules, s
     for waits in (False, True):
         assert codes(modules.plan(at=moment(seconds), wait=waits)) == ["aborted_on_request"]
     assert codes(modules.plan(at=moment(600), wait=False, supersede=True)) == ["starts_later"]
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(600, ["starts_later"]), (-60, [])])
+def test_a_run_without_batches_waits_for_its_start_too(
+    modules: Modules, monkeypatch: pytest.MonkeyPatch, seconds: int, said: list[str]
+) -> None:
+    # The user's own tasks of an upgrade that was planned would follow at once.
+    monkeypatch.setitem(MORE, "batches", [])
+    modules.records["here"] = replace(in_phase(Phase.PENDING), run="")
+    assert codes(modules.plan(at=moment(seconds), wait=False)) == said
 
 
 def test_a_paused_upgrade_says_so_also_before_its_start(modules: Modules) -> None:
