@@ -181,7 +181,7 @@ def _is_later(version: str, than: Release) -> bool:
 
 def _has(version: str, target: str) -> bool:
     """Whether a component has the target. The tag of its image may leave out the build that its kubelet reports."""
-    return is_build_of(version, target) or is_build_of(target, version)
+    return is_build_of(version, target) or is_build_of(version=target, target=version)
 
 
 def machine_id_in(said: str) -> str:

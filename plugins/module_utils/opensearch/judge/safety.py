@@ -282,7 +282,8 @@ def _to_be_removed(state: ClusterState) -> Iterator[Reason]:
     """
     leaving = {state.members[each].name: why for each, why in state.removals.items() if each in state.members}
     if leaving:
-        said = f" ({next(iter(leaving.values()))})" if any(leaving.values()) else ""
+        whys = sorted({why for why in leaving.values() if why})
+        said = f" ({enumerate_few(whys)})" if whys else ""
         yield waiting(
             "member_to_be_removed",
             f"Something else has registered {enumerate_few(sorted(leaving))} to leave the cluster for good{said}, so"
