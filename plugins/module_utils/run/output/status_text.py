@@ -10,13 +10,12 @@ from typing import Any
 
 from ...common.verdict import sentence_of
 from ...common.words import first_few
+from ..lock.lock import Life
 from ..record.batches import LEFT
 from ..start.approvals import PAUSE, PAUSED, Approval, Point, points_in
 
 Record = Mapping[str, Any]
-UNKNOWN = "unknown"
-"""The state of the processes of a run on another machine."""
-GONE = ("gone", "ending")
+GONE = (Life.GONE.value, Life.ENDING.value)
 """States of the processes of a run that was interrupted."""
 OVER = ("Completed", "Aborted")
 """Phases of an upgrade that has ended, so no pause or point holds it up."""
@@ -115,7 +114,7 @@ def _of_run(record: Record, free: bool) -> Iterator[str]:
     if lock and lock["processes"] in GONE:
         gone = f"The run {lock['run']} of {lock['who']} was interrupted: its processes on this machine are gone."
         yield f"{gone} {GO_ON}"
-    elif lock and lock["processes"] == UNKNOWN and lock.get("overdue"):
+    elif lock and lock["processes"] == Life.UNKNOWN.value and lock.get("overdue"):
         held = f"The run {lock['run']} of {lock['who']} holds the lock, and has not renewed it since"
         yield f"{held} {lock['renewed'][:19]}Z, although it lasts {lock['seconds']} s: it may be interrupted. {GO_ON}"
     elif lock:
