@@ -254,29 +254,9 @@ def _unreachable(asked: KnownProduct, where: str, error: Any, errors: Any, secon
             " opensearch.request_timeout gives it more time.",
         )
     cause = _in_words(error)
-    of_tls, of_caller = isinstance(error, errors.SSLError), is_of_caller(cause)
-    if of_tls and not of_caller and "certificate" in cause:
-        return refusal(
-            "opensearch_certificate",
-            f"The TLS certificate of {asked.name} at {where} is not accepted: {cause}.",
-            certificate_fix(cause, "opensearch.hosts")
-            or "Set opensearch.ca_cert to the CA that signed it; opensearch.validate_certs=false turns the check off.",
-        )
-    if of_tls and not of_caller and HANDSHAKE_BROKEN_OFF not in cause:
-        return refusal(
-            "opensearch_tls",
-            f"A TLS connection to {asked.name} at {where} cannot be made: {cause}.",
-            "Check opensearch.hosts: its port must be the REST port, and without TLS its URL starts with http://.",
-        )
-    if of_tls and of_caller:
-        said = f"{asked.subject} at {where} refuses the TLS connection: {cause}."
-        remedy = (
-            "If it asks for a client certificate, set opensearch.client_cert and opensearch.client_key to one that it"
-            " accepts, and that has not expired."
-        )
-        if "certificate" in cause:
-            return refusal("opensearch_certificate", said, remedy)
-        return refusal("opensearch_tls", said, remedy)
+    fault = _fault_of_tls(asked, where, cause) if isinstance(error, errors.SSLError) else None
+    if fault is not None:
+        return fault
     no_connection = isinstance(_root(error), (ConnectionRefusedError, gaierror))
     return (NoConnection if no_connection else Unreachable).because(
         "opensearch_unreachable",
@@ -284,6 +264,37 @@ def _unreachable(asked: KnownProduct, where: str, error: Any, errors: Any, secon
         "Check opensearch.hosts (https:// only where the REST port has TLS), the network path from where Ansible"
         " runs, and that a member is up.",
     )
+
+
+def _fault_of_tls(asked: KnownProduct, where: str, cause: str) -> Refusal | None:
+    """The refusal for a fault of TLS; None if the handshake was only broken off, as by a server that starts."""
+    if is_of_caller(cause):
+        return _caller_refused(asked, where, cause)
+    if "certificate" in cause:
+        return refusal(
+            "opensearch_certificate",
+            f"The TLS certificate of {asked.name} at {where} is not accepted: {cause}.",
+            certificate_fix(cause, "opensearch.hosts")
+            or "Set opensearch.ca_cert to the CA that signed it; opensearch.validate_certs=false turns the check off.",
+        )
+    if HANDSHAKE_BROKEN_OFF not in cause:
+        return refusal(
+            "opensearch_tls",
+            f"A TLS connection to {asked.name} at {where} cannot be made: {cause}.",
+            "Check opensearch.hosts: its port must be the REST port, and without TLS its URL starts with http://.",
+        )
+    return None
+
+
+def _caller_refused(asked: KnownProduct, where: str, cause: str) -> Refusal:
+    said = f"{asked.subject} at {where} refuses the TLS connection: {cause}."
+    remedy = (
+        "If it asks for a client certificate, set opensearch.client_cert and opensearch.client_key to one that it"
+        " accepts, and that has not expired."
+    )
+    if "certificate" in cause:
+        return refusal("opensearch_certificate", said, remedy)
+    return refusal("opensearch_tls", said, remedy)
 
 
 def _root(error: BaseException) -> BaseException:
