@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 
@@ -42,6 +43,13 @@ def _provide_packages() -> None:
 
 if not _importable():
     _provide_packages()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuses a test named after the time: the workers of pytest-xdist have to find the same names, and look in turn."""
+    today = datetime.now(tz=UTC).date().isoformat()
+    if dated := [item.nodeid for item in items if today in item.nodeid]:
+        raise pytest.UsageError("The names of tests may not hold the time at which they are found: " + ", ".join(dated))
 
 
 @pytest.fixture(scope="session", autouse=True)
