@@ -19,7 +19,6 @@ from tests.sandbox.longhorn.kinds import CRON_JOBS
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.interruptions import END, KILLS
 from tests.scenarios.longhorn import Upgrades, equip
-from tests.scenarios.preconditions import POOL
 
 PLACES = ("node-a1", "node-b1", "node-c1")
 VOLUMES = tuple(Volume(f"vol-{node}", PLACES, node, groups=("default",)) for node in PLACES)
@@ -87,12 +86,13 @@ def test_the_gate_of_a_database_holds_the_next_node(upgrades: Upgrades, tmp_path
         already, (before,) = len(upgrades.longhorn.said("moved")), {*upgrades.versions().values()}
         run = upgrades.start(upgrades.agreed(NEXT, upgrade_nodes=nodes, upgrade_workload_gate=str(gate)))
         until("the first engine to have moved", lambda: upgrades.longhorn.said("moved")[already:], MOMENT)
-        scale(cluster, len(places) - 1)
+        cordon(cluster, places[last], cordoned=True)
+        delete_pod(cluster, last)
         sentence = f"Members are missing from the cluster: {last}."
         until("the gate to wait for the member", lambda: sentence in run.so_far or run.ended, MOMENT)
         assert not run.ended, run.so_far
         assert sorted(upgrades.versions().values()) == [before, before, NEXT]
-        scale(cluster, len(places))
+        cordon(cluster, places[last], cordoned=False)
         played = run.wait()
         print(played.output)
         assert played.code == 0, played.message
@@ -147,11 +147,16 @@ def member_places(cluster: Cluster) -> dict[str, str]:
     return {each.metadata.name: each.spec.node_name for each in found}
 
 
-def scale(cluster: Cluster, members: int) -> None:
-    """Let the cluster have so many members."""
+def cordon(cluster: Cluster, node: str, *, cordoned: bool) -> None:
+    """Let a Kubernetes node take no further pods, or take them again."""
     with cluster.platform.client() as api:
-        apps: Any = client.AppsV1Api(api)
-        apps.patch_namespaced_stateful_set(POOL, cluster.namespace, {"spec": {"replicas": members}})
+        client.CoreV1Api(api).patch_node(node, {"spec": {"unschedulable": cordoned}})
+
+
+def delete_pod(cluster: Cluster, name: str) -> None:
+    """Delete the pod of a member."""
+    with cluster.platform.client() as api:
+        client.CoreV1Api(api).delete_namespaced_pod(name, cluster.namespace)
 
 
 def is_done(upgrades: Upgrades, version: str, nodes: Sequence[str], already: int = 0) -> None:
