@@ -10,8 +10,8 @@ import importlib.util
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 
@@ -46,8 +46,8 @@ if not _importable():
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuses a test named after the time: the workers of pytest-xdist have to find the same names, and look in turn."""
-    today = datetime.now(tz=UTC).date().isoformat()
+    """Refuses a test named after the time: the workers of pytest-xdist look one after the other for the same names."""
+    today = time.strftime("%Y-%m-%d", time.gmtime())
     if dated := [item.nodeid for item in items if today in item.nodeid]:
         raise pytest.UsageError("The names of tests may not hold the time at which they are found: " + ", ".join(dated))
 
