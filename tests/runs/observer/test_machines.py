@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -51,6 +52,7 @@ FINDING: dict[str, dict[str, Any]] = {
 """The stories without which a bug has no consequence."""
 
 
+RULE = re.compile(r"\[(\w+)\]")
 OFTEN = {"kubeadm_again", "machine_not_held", "return_not_awaited"}
 """The bugs that are not left to the long tests."""
 
@@ -63,9 +65,9 @@ def test_the_observer_finds_a_bug(name: str) -> None:
     with put_in():
         ending = played(Event(300, "kill"), **FINDING.get(name, {}))
     assert any(f"[{rule}]" in fault for rule in broken for fault in ending.faults), ending.text()
-    # A machine that is worked on twice breaks no other rule.
+    # A machine that is worked on twice breaks no other rule. Its run may fail, which is a fault without a rule.
     if broken == {"twice"}:
-        assert all("[twice]" in fault for fault in ending.faults), ending.text()
+        assert {each for fault in ending.faults for each in RULE.findall(fault)} == {"twice"}, ending.text()
 
 
 @pytest.fixture
