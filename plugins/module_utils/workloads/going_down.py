@@ -73,7 +73,7 @@ def asked(task: Task, *, hands_over: bool = True, apart: Groups = ()) -> Outcome
 
 def _asked_of(task: Task, workload: Workload, groups: Groups, *, hands_over: bool) -> Iterator[Verdict]:
     """The verdict of a workload on each group, until one does not pass."""
-    for nodes in groups:
+    for nodes in _places_of(task, workload, groups):
         if workload.searches:
             own = {"hands_over": hands_over, "kubernetes_nodes": [*nodes]}
             verdict = _gate(task, workload, moment=BEFORE_BATCH, **own).verdict
@@ -84,6 +84,25 @@ def _asked_of(task: Task, workload: Workload, groups: Groups, *, hands_over: boo
             if len(nodes) > 1 and len(groups) > 1:
                 yield Verdict((_away_at_once(nodes, verdict.state),))
             return
+
+
+def _places_of(task: Task, workload: Workload, groups: Groups) -> Groups:
+    """The groups without the Kubernetes nodes that have nothing of a workload; the first of all if none has."""
+    if len(groups) == 1:
+        return groups
+    if workload.searches:
+        listed = health_gate.placed_members(replace(task, params=arguments_of(task, workload, moment=BEFORE_BATCH)))
+        there = {each.kubernetes_node for each in listed}
+    else:
+        client, namespace = kubernetes(task.params["kubernetes"]), workload.namespace or OF_LONGHORN
+        there = {*task.ask(lambda: look_at_longhorn(client, namespace)).nodes}
+    return within_places(groups, there) or groups[:1]
+
+
+def within_places(groups: Groups, there: Collection[str]) -> list[list[str]]:
+    """The part of each group that is in these places, without those that are empty or a part of another one."""
+    found = dict.fromkeys(frozenset(each for each in nodes if each in there) for nodes in groups)
+    return [sorted(each) for each in found if each and not any(each < other for other in found)]
 
 
 def _away_at_once(nodes: Collection[str], state: State) -> Reason:
@@ -171,10 +190,9 @@ def _foreseen(task: Task, workload: Workload, groups: Mapping[str, Groups]) -> I
     params = arguments_of(task, workload, moment=BEFORE_BATCH)
     policy, members = policy_of(params, hands_over=True), list[tuple[str, list[str]]]()
     listed = health_gate.placed_members(replace(task, params=params))
-    for name, nodes in ((name, nodes) for name, found in groups.items() for nodes in found):
-        there = [each.name for each in listed if each.kubernetes_node in nodes]
-        if there:
-            members.append((name, there))
+    places = {each.kubernetes_node for each in listed}
+    for name, nodes in ((name, nodes) for name, found in groups.items() for nodes in within_places(found, places)):
+        members.append((name, [each.name for each in listed if each.kubernetes_node in nodes]))
     state = task.ask(lambda: observe(connect(params["opensearch"], params["kubernetes"])))
     going = unique(each for _name, names in members for each in names)
     yield from judge_consent(state, going, policy).reasons
@@ -206,8 +224,8 @@ def _foreseen_volumes(task: Task, workload: Workload, groups: Mapping[str, Group
     """The volumes that will never let a batch go. Any other hindrance may have passed by then."""
     client, namespace = kubernetes(task.params["kubernetes"]), workload.namespace or OF_LONGHORN
     seen = task.ask(lambda: look_at_longhorn(client, namespace))
-    for nodes in (nodes for found in groups.values() for nodes in found):
-        reasons = may_go_down(seen, [each for each in nodes if each in seen.nodes], ()).reasons
+    for nodes in (nodes for found in groups.values() for nodes in within_places(found, seen.nodes)):
+        reasons = may_go_down(seen, nodes, ()).reasons
         yield from (each for each in reasons if (each.state, each.code) == (State.REFUSED, "last_replica"))
 
 

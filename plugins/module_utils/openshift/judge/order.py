@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
+from math import comb, prod
 
 from ...common.release import Release, release_in
-from ...common.words import enumerate_few
+from ...common.words import enumerate_few, unique
 from ...run.colouring import Turn, most_of
 from ...run.record.figures import seconds_between
 from ...run.start.approvals import digest_text
@@ -17,6 +18,9 @@ from ..observe.state import COMPLETED, MachineConfigPool, OpenShift
 from ..observe.target import UpgradeTarget
 from .health import is_held_by_person
 from .legs import Leg, legs_of
+
+MOST_SETS = 500
+"""The most sets of Kubernetes nodes that are asked about. With more of them a pool counts as away as a whole."""
 
 
 def turns(
@@ -73,16 +77,23 @@ def away_with_control_plane(seen: OpenShift) -> list[list[str]]:
     (machine-config-operator, `updatePools` in `pkg/controller/node/node_controller.go`, since OCPBUGS-64681).
     """
     pools = {pool.name: pool for pool in seen.required_pools}
-    arbiters = _turns_of(seen, pools.pop(ARBITER)) if ARBITER in pools else []
-    own = [*_turns_of(seen, seen.pools[MASTER]), *arbiters]
-    others = [_turns_of(seen, pool) for pool in pools.values()]
-    return [[name for turn in each for name in turn] for each in product(own, *others)]
+    arbiters = _sets_of(seen, pools.pop(ARBITER)) if ARBITER in pools else []
+    own = [*_sets_of(seen, seen.pools[MASTER]), *arbiters]
+    others = sorted((_sets_of(seen, pool) for pool in pools.values()), key=len)
+    while others and len(own) * prod(map(len, others)) > MOST_SETS and len(others[-1]) > 1:
+        others = sorted((*others[:-1], [unique(name for each in others[-1] for name in each)]), key=len)
+    return [[name for part in each for name in part] for each in product(own, *others)]
 
 
-def _turns_of(seen: OpenShift, pool: MachineConfigPool) -> list[Sequence[str]]:
-    """The Kubernetes nodes of a pool that may be away at once: the next one goes as soon as one of them is back."""
+def _sets_of(seen: OpenShift, pool: MachineConfigPool) -> list[Sequence[str]]:
+    """The Kubernetes nodes of a pool that may be away at once.
+
+    The next one goes as soon as one of them is back. One that does not come back, such as one whose drain waits, stays
+    away while all others go (machine-config-operator, `getAllCandidateMachines` in `pkg/controller/node`).
+    """
     names, at_once = seen.planned[pool.name], pool.at_once(len(seen.members[pool.name]))
-    return [names[start : start + at_once] for start in range(max(1, len(names) - at_once + 1))]
+    number = min(at_once, len(names))
+    return [names] if comb(len(names), number) > MOST_SETS else [*combinations(names, number)]
 
 
 def _of_leg(seen: OpenShift, leg: Leg, most: str | None, coming: Mapping[str, int]) -> Iterator[Turn]:

@@ -33,7 +33,7 @@ def labelled(limits: dict[str, int] | None = None, **pools: tuple[str, ...]) -> 
     ("seen", "away"),
     [
         (labelled(), "m-0, m-1, m-2"),
-        (labelled({"master": 2}), "m-0 m-1, m-1 m-2"),
+        (labelled({"master": 2}), "m-0 m-1, m-0 m-2, m-1 m-2"),
         (labelled(infra=("i-0", "i-1")), "m-0 i-0, m-0 i-1, m-1 i-0, m-1 i-1, m-2 i-0, m-2 i-1"),
         (labelled({"infra": 2}, infra=("i-0",)), "m-0 i-0, m-1 i-0, m-2 i-0"),
         (labelled({"arbiter": 2}, arbiter=("a-0", "a-1")), "m-0, m-1, m-2, a-0, a-1"),
@@ -42,6 +42,17 @@ def labelled(limits: dict[str, int] | None = None, **pools: tuple[str, ...]) -> 
 )
 def test_one_of_each_pool_may_be_away_at_once_but_no_arbiter_with_a_master(seen: OpenShift, away: str) -> None:
     assert ", ".join(" ".join(each) for each in away_with_control_plane(seen)) == away
+
+
+def test_any_of_a_pool_may_be_away_at_once_and_the_whole_pool_counts_where_that_would_be_too_many_sets() -> None:
+    names = tuple(f"i-{number:02}" for number in range(30))
+    few = away_with_control_plane(labelled({"infra": 2}, infra=names[:10]))
+    assert len(few) == len({*map(tuple, few)}) == 3 * 45
+    assert ["m-0", "i-00", "i-09"] in few
+    assert away_with_control_plane(labelled({"infra": 2}, infra=names)) == [[each, *names] for each in MASTERS]
+    two = away_with_control_plane(labelled({"infra": 2, "logs": 2}, infra=names[:10], logs=names[10:14]))
+    assert len(two) == 3 * 6
+    assert ["m-0", *names[:10], "i-10", "i-13"] in two
 
 
 @pytest.mark.parametrize(

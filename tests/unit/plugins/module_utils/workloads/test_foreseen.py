@@ -43,6 +43,21 @@ def test_a_member_that_may_be_away_with_several_others_counts_once(monkeypatch: 
     assert foreseen.looks == 1
 
 
+@pytest.mark.parametrize(
+    ("groups", "there", "left"),
+    [
+        (["ax", "ay", "bx"], "abxy", ["ax", "ay", "bx"]),
+        (["ax", "ay", "bx", "by"], "abx", ["ax", "bx"]),
+        (["axy", "ax", "a"], "ax", ["ax"]),
+        (["ax", "by"], "", []),
+    ],
+)
+def test_of_the_sets_that_may_be_away_each_is_asked_once_with_the_places_of_members(
+    groups: list[str], there: str, left: list[str]
+) -> None:
+    assert ["".join(each) for each in going_down.within_places(groups, there)] == left
+
+
 class Foreseen:
     """A plan whose database has members with these names of one letter on these Kubernetes nodes."""
 
