@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines
@@ -60,5 +62,10 @@ class MarkingRun:
         return found
 
     def _task(self, stopped: str = "") -> Task:
-        given = {"kubernetes": self._cluster, "management": self._management, "lock": {"run": self._name}}
-        return Task({**given, "task_source": "", "stopped": stopped}, voice=Lines(lambda _line: None), parents=())
+        given: dict[str, Any] = {
+            "kubernetes": self._cluster,
+            "management": self._management,
+            "lock": {"run": self._name},
+        }
+        given |= {"task_source": "", "stopped": stopped, "target_version": None}
+        return Task(given, voice=Lines(lambda _line: None), parents=())
