@@ -15,12 +15,11 @@ from typing import Any
 from ...common.verdict import Reason, as_verdict, refused, waiting
 from ...common.words import enumerate_few
 from ..observe.copies import copies_move, copy_sets
-from ..observe.index_filters import EXCLUDE as EXCLUDE_KIND
-from ..observe.index_filters import INCLUDE, KINDS, PREFIX, REQUIRE, IndexFilters
+from ..observe.index_filters import EXCLUDE, INCLUDE, KINDS, PREFIX, REQUIRE, TIER, IndexFilters
 from ..observe.products import ELASTICSEARCH, OPENSEARCH, Product
-from ..observe.settings import EXCLUDE, EXCLUDING, SCOPES, Settings, carried_undo, names_in
+from ..observe.settings import ROUTING, SCOPES, Settings, carried_undo, names_in
 from ..observe.state import ClusterMember, ClusterState
-from .changes import other_exclusions, split_ours, value_back
+from .changes import split_ours, value_back
 
 _ADDRESSES = frozenset({"_host", "_ip", "_host_ip", "_publish_ip"})
 
@@ -47,28 +46,42 @@ def judge_excluded(
 
     The indices in `left` are left as they are (`allow_red_indices`).
     """
-    found = [name for name in (EXCLUDE, *other_exclusions(settings)) if names_in(settings.effective(name))]
-    if state.product is ELASTICSEARCH and len(found) > 1:
-        # Only those are in force that were changed last (elastic/elasticsearch#55815), which no answer shows.
-        return
     held: dict[str, set[str]] = defaultdict(set)
     for index, shard, member in _to_come_back(state, going, left):
         held[member.id].add(f"{index}[{shard}]")
+    against: dict[tuple[str, str], list[ClusterMember]] = defaultdict(list)
+    filters = _of_cluster(settings, state.product)
+    for each in held:
+        for name, value in _against(state.members[each], filters, state.product):
+            against[name, value].append(state.members[each])
     moves = copies_move(state)
-    for name in found:
-        attribute, value = name.removeprefix(EXCLUDING), _as_read(settings.effective(name), state.product)
-        excluded = [state.members[each] for each in held if _matches(state.members[each], attribute, value)]
-        if not excluded:
-            continue
-        names = enumerate_few(sorted(each.name for each in excluded))
-        shards = enumerate_few(sorted({shard for each in excluded for shard in held[each.id]}))
+    for (name, value), unwanted in sorted(against.items()):
+        names = enumerate_few(sorted(each.name for each in unwanted))
+        shards = enumerate_few(sorted({shard for each in unwanted for shard in held[each.id]}))
         yield (waiting if moves else refused)(
             "members_excluded",
-            f"{name} is set to {value}, so nothing is allocated to {names}, where copies of {shards}"
+            f"{ROUTING}{name} is set to {value}, so nothing is allocated to {names}, where copies of {shards}"
             f" {'still are' if moves else 'stay'}: those could not come back after a restart.",
-            f"Set {name} to null if it was left behind, or give the copies a place elsewhere (GET"
+            f"Set {ROUTING}{name} to null if it was left behind, or give the copies a place elsewhere (GET"
             " _cluster/allocation/explain), then run again.",
         )
+
+
+def _of_cluster(settings: Settings, product: Product) -> IndexFilters:
+    """The filters of the whole cluster that are in force.
+
+    Of each kind Elasticsearch keeps only those in force that were changed last (elastic/elasticsearch#55815), which no
+    answer shows. So several of a kind are left out.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for setting in sorted({*settings.persistent, *settings.transient}):
+        kind, _dot, attribute = setting.removeprefix(ROUTING).partition(".")
+        value = settings.effective(setting)
+        if setting.startswith(ROUTING) and kind in KINDS and not attribute.startswith(TIER) and names_in(value):
+            found.setdefault(kind, {})[attribute] = value
+    if product is ELASTICSEARCH:
+        found = {kind: filters for kind, filters in found.items() if len(filters) == 1}
+    return IndexFilters(**found)
 
 
 def _to_come_back(
@@ -101,8 +114,8 @@ def judge_index_filters(
     moves = copies_move(state)
     for index, _shard, member in _to_come_back(state, going, left):
         if index in filters:
-            for setting in _against(member, filters[index], state.product):
-                found[setting][index].add(member.name)
+            for name, value in _against(member, filters[index], state.product):
+                found[f"{name}: {value}"][index].add(member.name)
     for setting, indices in sorted(found.items()):
         names = enumerate_few(sorted({name for members in indices.values() for name in members}))
         are = "still are" if moves else "stay"
@@ -115,19 +128,25 @@ def judge_index_filters(
         )
 
 
-def _against(member: ClusterMember, filters: IndexFilters, product: Product) -> Iterator[str]:
-    """The filters of an index that do not want a member, as `exclude._name: data-0`."""
+def _against(member: ClusterMember, filters: IndexFilters, product: Product) -> Iterator[tuple[str, str]]:
+    """The filters that do not want a member, as `exclude._name` and `data-0`.
+
+    Several of `include` are one, since it is enough to fit one of them.
+    """
     given = {
         kind: {name: _as_read(value, product) for name, value in getattr(filters, kind).items() if names_in(value)}
         for kind in KINDS
     }
-    for kind in (EXCLUDE_KIND, REQUIRE):
+    for kind in (EXCLUDE, REQUIRE):
         for attribute, value in given[kind].items():
             if _matches(member, attribute, value, unknown=kind == REQUIRE) is (kind != REQUIRE):
-                yield f"{kind}.{attribute}: {value}"
+                yield f"{kind}.{attribute}", str(value)
     include = given[INCLUDE]
     if include and not any(_matches(member, *each, unknown=True) for each in include.items()):
-        yield f"{INCLUDE} ({', '.join(f'{attribute}: {value}' for attribute, value in sorted(include.items()))})"
+        if len(include) == 1:
+            yield from ((f"{INCLUDE}.{attribute}", str(value)) for attribute, value in include.items())
+        else:
+            yield f"{INCLUDE}.*", ", ".join(f"{attribute}: {value}" for attribute, value in sorted(include.items()))
 
 
 def _as_read(value: Any, product: Product) -> Any:

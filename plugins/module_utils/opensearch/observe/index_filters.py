@@ -11,7 +11,7 @@ from ...common.reading import Json, named, part, within
 REQUIRE, INCLUDE, EXCLUDE = "require", "include", "exclude"
 KINDS = (REQUIRE, INCLUDE, EXCLUDE)
 PREFIX = "index.routing.allocation."
-_TIER = "_tier"
+TIER = "_tier"
 """The start of the attributes that another decider judges, which takes the next tier if there is none (server source,
 DiscoveryNodeFilters.trimTier and DataTierAllocationDecider)."""
 
@@ -43,5 +43,5 @@ def _leaves(of: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]
     for name, value in of.items():
         if isinstance(value, Mapping):
             yield from _leaves(value, f"{before}{name}.")
-        elif not name.startswith(_TIER):
+        elif not name.startswith(TIER):
             yield f"{before}{name}", value

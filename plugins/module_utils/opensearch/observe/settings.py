@@ -26,7 +26,8 @@ ENABLE = "cluster.routing.allocation.enable"
 KEPT_IN = ("kubernetes", "opensearch")
 """The stores that a lock may be kept in."""
 SCOPES = ("persistent", "transient")
-EXCLUDING = "cluster.routing.allocation.exclude."
+ROUTING = "cluster.routing.allocation."
+EXCLUDING = f"{ROUTING}exclude."
 """The prefix of the settings that keep shards off members by an attribute of them, such as `_ip` or `zone`."""
 EXCLUDE = f"{EXCLUDING}_name"
 RECOVERIES = "cluster.routing.allocation.node_concurrent_recoveries"

@@ -19,6 +19,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observ
     ENABLE,
     EXCLUDE,
     EXCLUDING,
+    ROUTING,
     UNDO,
     Settings,
 )
@@ -66,6 +67,29 @@ def test_a_member_whose_copies_could_not_come_back_is_named(attribute: str, valu
     reasons = judge_excluded(cluster(SERVERS, COPIES), settings, "abc").reasons
     assert [each.state for each in reasons] == [State.REFUSED] * bool(named)
     assert all(f"nothing is allocated to {named}, where copies of logs[0]" in each.message for each in reasons)
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "said"),
+    [
+        ({"require.zone": "east"}, "b", "require.zone is set to east"),
+        ({"require._name": "a"}, "b", "require._name is set to a"),
+        ({"require.zone": "east,west"}, "", ""),
+        ({"require.zone": ""}, "", ""),
+        ({"include._name": "a,c"}, "b", "include._name is set to a,c"),
+        ({"include._name": "a", "include.zone": "north"}, "b", "include.* is set to _name: a, zone: north"),
+        ({"include._name": "a", "include.zone": "west"}, "", ""),
+        # Another decider judges tiers, and an address may be in a range.
+        ({"include._tier": "data_hot", "require._ip": "10.0.0.0/8"}, "", ""),
+    ],
+)
+def test_all_filters_of_the_cluster_count(given: dict[str, str], named: str, said: str) -> None:
+    settings = Settings({f"{ROUTING}{name}": value for name, value in given.items()}, {})
+    reasons = judge_excluded(cluster(SERVERS, COPIES), settings, "abc").reasons
+    assert [each.state for each in reasons] == [State.REFUSED] * bool(named)
+    assert all(f"{ROUTING}{said}, so nothing is allocated to {named}, where" in each.message for each in reasons)
+    hidden = Settings(settings.persistent, dict.fromkeys(settings.persistent, ""))
+    assert judge_excluded(cluster(SERVERS, COPIES), hidden, "abc").passed
 
 
 def test_a_member_that_stays_up_does_not_count() -> None:
@@ -162,6 +186,8 @@ def test_of_several_exclusions_of_elasticsearch_it_is_not_known_which_one_is_in_
     assert judge_excluded(cluster(elastic, COPIES), settings, "abc").passed
     assert not judge_excluded(cluster(elastic, COPIES), Settings({EXCLUDE: ["b"]}, {}), "abc").passed
     assert len(judge_excluded(cluster(SERVERS, COPIES), settings, "abc").reasons) == 2
+    one_of_each = Settings({EXCLUDE: "a", f"{ROUTING}require.zone": "east"}, {})
+    assert len(judge_excluded(cluster(elastic, COPIES), one_of_each, "abc").reasons) == 2
 
 
 def test_the_exclusions_of_an_interrupted_run_are_put_back_before() -> None:
