@@ -177,13 +177,13 @@ def _throttling(state: State, copy: Copy, node: Member) -> Said | None:
     primary = copy.index.primary(copy.shard)
     if not primary.started:
         return Said("throttling", "NO", "primary shard for this replica is not yet active")
-    most = int(state.setting(INCOMING))
-    if copy.why and copy.why.reason == "INDEX_CREATED":
-        most = max(most, int(state.setting(f"{ROUTING}.node_initial_replicas_recoveries")))
+    new = copy.why is not None and copy.why.reason == "INDEX_CREATED"
+    initial = int(state.setting(f"{ROUTING}.node_initial_replicas_recoveries")) if new else 0
+    most = max(initial, int(state.setting(INCOMING)))
     if load.into[node.id] >= most:
         return Said("throttling", "THROTTLE", _limit("incoming", most, INCOMING))
     source = copy.node if copy.primary else primary.node
-    most = max(most, int(state.setting(OUTGOING)))
+    most = max(initial, int(state.setting(OUTGOING)))
     if load.out_of[source or ""] >= most:
         return Said("throttling", "THROTTLE", _limit("outgoing", most, OUTGOING))
     return None

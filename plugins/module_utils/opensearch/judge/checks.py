@@ -90,7 +90,11 @@ CHECKS: tuple[Check, ...] = (
         "unassigned", MOMENTS, ("allocation_failed", "unassigned", "unassigned_until_grown", "yellow_until_upgraded")
     ),
     Check("progress", _AFTER, ("allocating", "not_green", "recovering"), on_request=_BEFORE),
-    Check("allocation", (BEFORE_UPGRADE,), ("allocation_disabled", "members_excluded")),
+    Check(
+        "allocation",
+        (BEFORE_UPGRADE,),
+        ("allocation_disabled", "members_excluded", "recoveries_disabled", "recoveries_slow"),
+    ),
     Check(
         "overrides",
         (BEFORE_UPGRADE,),

@@ -24,7 +24,9 @@ from dataclasses import dataclass
 from ...common.verdict import Reason, as_verdict, refused, waiting
 from ...common.words import enumerate_few
 from ..observe.explanation import Move
+from ..observe.settings import ROUTING
 from ..observe.state import ShardCopy
+from .throttling import LIMITS
 
 LEAST = 10.0
 """Seconds after which a rate is shown: the first bytes come in bursts."""
@@ -63,6 +65,12 @@ _REMEDY = (
 )
 
 
+_PACE = (
+    "It ends by itself; indices.recovery.max_bytes_per_sec sets its pace. If nothing moves, a limit of recoveries is 0:"
+    f" see {ROUTING}cluster_concurrent_recoveries, {ROUTING}node_concurrent_recoveries, {', '.join(LIMITS[:2])}."
+)
+
+
 @as_verdict
 def judge_room(names: Collection[str], moves: Iterable[Move]) -> Iterator[Reason]:
     """Whether, by the deciders, some member that stays takes each copy, at once or in its turn."""
@@ -91,5 +99,5 @@ def judge_drained(
         return ()
     size = f" ({moving.as_text()})" if moving else ""
     said = f"Shards move away from {enumerate_few(names)}: {len(left)} left{size}."
-    pending = waiting("draining", said, "It ends by itself; indices.recovery.max_bytes_per_sec sets its pace.")
+    pending = waiting("draining", said, _PACE)
     return judge_room(names, moves).reasons or (pending,)

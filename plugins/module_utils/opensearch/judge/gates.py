@@ -33,6 +33,7 @@ from .policy import Policy, awaiting
 from .progress import Expectation, judge_overrides, judge_progress, without_place
 from .quorum import judge_voting
 from .safety import BATCH_RULES, judge_blocks, judge_last_copies, judge_present
+from .throttling import judge_limits, naming_limits
 from .upgrade_path import judge_created, judge_path, opens_read_only
 
 BACKLOG = 100
@@ -151,7 +152,7 @@ def _judge_copies(gate: _Gate) -> Verdict:
     outdated = _outdated(gate.state, scope)
     hopeless = without_place(gate.seen.explanations, outdated, gate.growing) if gate.settled else {}
     if scope.moment == BEFORE_BATCH:
-        proof = BATCH_RULES["copies"](gate.state, gate.down, gate.policy)
+        proof = naming_limits(BATCH_RULES["copies"](gate.state, gate.down, gate.policy), gate.seen.explanations)
         stuck = judge_last_copies(gate.state, gate.down, hopeless, scope.policy.allow_red_indices)
         return combine((proof, stuck))
     if "unassigned" in scope.selection.at(scope.moment):
@@ -300,10 +301,11 @@ def _judge_readable(state: ClusterState, target: Version) -> Verdict:
 def _judge_allocation(gate: _Gate) -> Verdict:
     """Whether replicas can come back. What an interrupted run has set is put back before the first batch."""
     settings = as_put_back(gate.seen.settings)
+    limits = combine((_judge_enable(settings), judge_limits(settings)))
     if not gate.settled:
-        return _judge_enable(settings)
+        return limits
     left = gate.scope.policy.allow_red_indices
-    return combine((_judge_enable(settings), judge_excluded(gate.state, settings, gate.going, left)))
+    return combine((limits, judge_excluded(gate.state, settings, gate.going, left)))
 
 
 def _judge_overrides(gate: _Gate) -> Verdict:

@@ -23,6 +23,7 @@ from ..observe.explanation import Explanation
 from ..observe.recoveries import Recoveries
 from ..observe.settings import allocates
 from ..observe.state import ClusterState, Health, ShardCopy
+from .throttling import IF_THROTTLED, THROTTLED
 
 UNTIL_GROWN = "unassigned_until_grown"
 """The code of replicas that get a place once disks are larger."""
@@ -188,7 +189,8 @@ def _of_replica(situation: _Situation, subject: str, _expectation: Expectation, 
             "unassigned", f"The server has not explained yet why {subject[0].lower()}{subject[1:]} {are} not assigned."
         )
     if situation.kind is _CopyKind.PENDING:
-        return waiting("allocating", f"{subject} {are} about to be allocated ({situation.answer}).")
+        said = f"{subject} {are} about to be allocated ({situation.answer})."
+        return waiting("allocating", said, IF_THROTTLED if situation.answer == THROTTLED else "")
     if "max_retry" in dict(situation.deciders):
         return refused("allocation_failed", f"{subject} failed to recover too often (decider max_retry).", f"{_RETRY}.")
     return refused(
@@ -205,7 +207,8 @@ def _of_primary(situation: _Situation, subject: str, expectation: Expectation, a
         return remark("primary_unassigned", f"{subject} {are} not assigned, as allowed by allow_red_indices.")
     if situation.kind in {_CopyKind.UNEXPLAINED, _CopyKind.PENDING}:
         said = situation.answer or "nothing yet"
-        return waiting("primary_unassigned", f"{subject} {are} not assigned (the server says: {said}): {red}.")
+        text = f"{subject} {are} not assigned (the server says: {said}): {red}."
+        return waiting("primary_unassigned", text, IF_THROTTLED if said == THROTTLED else "")
     if situation.kind is _CopyKind.WITHOUT_COPY:
         text = f"{subject} {are} not assigned, because no member of the cluster holds a valid copy: {red}."
         remedy = (

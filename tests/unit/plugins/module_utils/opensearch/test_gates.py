@@ -10,6 +10,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.gates import BACKLOG
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.index_names import EVERY
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.throttling import LIMITS
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explanation import Explanation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.index_filters import IndexFilters
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import (
@@ -161,6 +162,7 @@ def test_a_run_that_was_killed_can_be_run_again(settings: Settings, expected: Sa
     ("settings", "more", "expected"),
     [
         (Settings({EXCLUDE: "b"}, {}), {}, {("members_excluded", State.REFUSED)}),
+        (Settings({LIMITS[0]: "0"}, {}), {}, {("recoveries_disabled", State.REFUSED)}),
         (Settings({}, {}), {"filters": OFF_B}, {("replicas_filtered", State.REFUSED)}),
         # A run that was killed has restricted allocation, so copies may move once that is put back.
         (left_restricted(excluded="b"), {"filters": OFF_B}, set()),

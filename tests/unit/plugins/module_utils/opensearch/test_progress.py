@@ -138,6 +138,16 @@ def test_a_replica_that_is_about_to_be_allocated_is_waited_for(answer: str) -> N
     assert said(verdict) == [("allocating", State.WAITING)]
 
 
+@pytest.mark.parametrize(("answer", "named"), [("throttled", True), ("yes", False)])
+def test_what_a_server_throttles_may_be_a_limit_of_zero(answer: str, named: bool) -> None:
+    waits = progress(cluster(MIXED, STUCK), [explained({}, answer)])
+    lone = [copy("i", None, primary=True)]
+    red = progress(cluster(MIXED, lone), [Explanation("i", 0, True, answer, {})])
+    for reason in (*waits.reasons, *red.reasons):
+        assert reason.state is State.WAITING
+        assert ("node_concurrent_incoming_recoveries" in reason.remedy) is named
+
+
 def test_the_index_the_shard_and_the_deciders_are_named() -> None:
     verdict = progress(cluster(MIXED, STUCK), [explained({"new": "same_shard", "old": "disk_threshold filter"})])
     (reason,) = verdict.reasons
