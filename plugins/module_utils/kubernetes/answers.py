@@ -180,7 +180,8 @@ def refusal_of(host: str, request: ApiRequest, status: int, answer: Mapping[str,
         return refusal(
             "kubernetes_credentials",
             f"The Kubernetes API at {host} did not accept the credentials (401) when asked to {request.sentence()}.",
-            "Renew the token or certificate of the kubeconfig (or kubernetes.api_key), and check kubernetes.context.",
+            "Renew the token or certificate of the kubeconfig (or kubernetes.api_key, or the environment variable"
+            " K8S_AUTH_API_KEY), and check kubernetes.context.",
         )
     if status == HTTPStatus.FORBIDDEN:
         return _forbidden(host, request, said)

@@ -44,7 +44,7 @@ FORBIDDEN = 'pods "data-2" is forbidden: User "upgrader" cannot delete resource 
 @pytest.mark.parametrize(
     ("status", "message", "code", "said"),
     [
-        (401, "Unauthorized", "kubernetes_credentials", ["401", "api_key"]),
+        (401, "Unauthorized", "kubernetes_credentials", ["401", "api_key", "K8S_AUTH_API_KEY"]),
         (
             403,
             FORBIDDEN,
