@@ -48,6 +48,11 @@ class NotUnderstood(Unreachable):
     """An API gave an answer that cannot be read, or that contradicts itself. This may pass, as an outage may."""
 
 
+class NotTheServer(NotUnderstood, NoConnection):
+    """The answer of another kind of server, such as a web page. The address may be wrong, or a proxy may be in front of
+    a server that restarts."""
+
+
 class Denied(Refusal):
     """The user lacks a right. If the user had that right before, this may pass: a server that has just started denies
     it until it knows the roles (seen on kube-apiserver 1.36 for some seconds)."""

@@ -49,6 +49,21 @@ def is_https(options: Mapping[str, Any]) -> bool:
     return str((options.get("hosts") or [""])[0]).lower().startswith(SCHEMES[0])
 
 
+def refuse_user_alone(options: Mapping[str, Any], name: str) -> None:
+    """Refuse a user without a password; `name` is the option of the connection.
+
+    Raises:
+        Refusal: an empty password would be sent, which servers take for a wrong one.
+    """
+    if options.get("username") and not options.get("password") and not options.get("client_cert"):
+        raise refusal(
+            "opensearch_connection_options",
+            f"The user {options['username']} of OpenSearch ({name}.username) has no password.",
+            f"Set {name}.password"
+            + (" (or the environment variable OPENSEARCH_PASSWORD)." if name == "opensearch" else "."),
+        )
+
+
 def refuse_files(options: Mapping[str, Any], name: str) -> None:
     """Refuse files that are not there or hold something else, and keys with a passphrase; `name` is the option of the
     connection.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from ...common.errors import NotUnderstood
+from ...common.errors import NotTheServer, NotUnderstood
 from ...common.reading import understood
 
 EXPLAIN = "POST /_cluster/allocation/explain"
@@ -18,6 +19,25 @@ def not_understood(request: str, what: str, check: str = "") -> NotUnderstood:
         f"The answer of OpenSearch to {request} is not understood: {what}.",
         "If this does not pass, check that opensearch.hosts names the REST port of the cluster (usually 9200), and"
         f" report it with the OpenSearch version: nothing can be proven from a part of an answer.{without}",
+    )
+
+
+def no_json(request: str, where: str, sent: Sequence[object], wanted: str = "JSON") -> NotUnderstood:
+    """The refusal for an answer that is not JSON; `sent` has its text, or the complaint of opensearch-py about its
+    type."""
+    for each in sent:
+        if isinstance(each, str) and (each.lstrip()[:1] == "<" or each.endswith(": text/html")):
+            return not_the_server(request, f"the server at {where} sends a web page")
+    return not_understood(request, f"the server at {where} does not send {wanted}")
+
+
+def not_the_server(request: str, what: str) -> NotTheServer:
+    """The refusal for an answer that no server of this family gives."""
+    return NotTheServer.because(
+        "opensearch_not_understood",
+        f"The answer of OpenSearch to {request} is not understood: {what}.",
+        "Check that opensearch.hosts names the REST port of the cluster (usually 9200), and that no proxy answers in"
+        " its place (opensearch.proxy, opensearch.no_proxy).",
     )
 
 

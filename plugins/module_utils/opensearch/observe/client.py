@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from functools import partial
 from http import HTTPStatus
+from http.client import BadStatusLine, RemoteDisconnected
 from socket import gaierror
 from types import ModuleType
 from typing import Any
@@ -23,8 +24,8 @@ from ...common.time_limit import TimeLimit
 from ...common.tls_faults import certificate_fix, is_of_caller
 from ...kubernetes import client as kubernetes
 from ...kubernetes.port_forward import PortForward
-from .addresses import after_of, hosts_of, refuse_files
-from .answers import not_understood
+from .addresses import after_of, hosts_of, refuse_files, refuse_user_alone
+from .answers import no_json, not_the_server
 from .connections import Certificates, connection_class
 from .either import EitherConnection
 from .products import ELASTICSEARCH, KnownProduct, Product
@@ -164,11 +165,11 @@ class OpenSearchClient:
         except errors.TransportError as error:
             raise self._answered(method, path, error) from error
         except (errors.SerializationError, *FOREIGN) as error:
-            raise not_understood(f"{method} {path}", f"the server at {self.where} does not send JSON") from error
+            raise no_json(f"{method} {path}", self.where, error.args[:1]) from error
         if may_be_empty and not answer:
             return {}
         if not isinstance(answer, dict):
-            raise not_understood(f"{method} {path}", f"the server at {self.where} does not send a JSON object")
+            raise no_json(f"{method} {path}", self.where, [answer], "a JSON object")
         self._asked.note_members(answer.get("nodes") if path.startswith("/_nodes") else None)
         return answer
 
@@ -193,6 +194,7 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
     library = needed("opensearchpy", "opensearch-py")
     for name, each in given.items():
         refuse_files(each, name)
+        refuse_user_alone(each, name)
     forward = _forward(options, kubernetes_options or {})
     shown, asked, limit = Certificates(), KnownProduct(), TimeLimit(float(options.get("request_timeout") or 30))
     connections = []
@@ -257,13 +259,20 @@ def _unreachable(asked: KnownProduct, where: str, error: Any, errors: Any, secon
     fault = _fault_of_tls(asked, where, cause) if isinstance(error, errors.SSLError) else None
     if fault is not None:
         return fault
-    no_connection = isinstance(_root(error), (ConnectionRefusedError, gaierror))
+    root = _root(error)
+    no_connection = isinstance(root, (ConnectionRefusedError, gaierror)) or _is_no_http(root)
     return (NoConnection if no_connection else Unreachable).because(
         "opensearch_unreachable",
         f"{asked.subject} at {where} cannot be reached: {cause}.",
         "Check opensearch.hosts (https:// only where the REST port has TLS), the network path from where Ansible"
         " runs, and that a member is up.",
     )
+
+
+def _is_no_http(error: BaseException) -> bool:
+    """Whether what answers does not speak HTTP. A transport port answers a request with the bytes `This is not an HTTP
+    port`, and closes the connection (server source, TcpTransport.onException)."""
+    return isinstance(error, BadStatusLine) and not isinstance(error, RemoteDisconnected)
 
 
 def _fault_of_tls(asked: KnownProduct, where: str, cause: str) -> Refusal | None:
@@ -340,7 +349,7 @@ def _answered(asked: KnownProduct, where: str, method: str, path: str, error: An
             "If this does not pass, see whether it has an elected manager, and whether its members are overloaded.",
         )
     if HTTPStatus.MULTIPLE_CHOICES <= error.status_code < HTTPStatus.BAD_REQUEST:
-        return not_understood(f"{method} {path}", f"the server at {where} redirects the request ({error.status_code})")
+        return not_the_server(f"{method} {path}", f"the server at {where} redirects the request ({error.status_code})")
     unserved = error.status_code in UNSERVED and said.startswith(UNSERVED[error.status_code])
     return (NotServed if unserved else Refusal).because(
         "opensearch_answer",

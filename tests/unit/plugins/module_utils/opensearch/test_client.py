@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 from base64 import b64decode
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import (
+    NoConnection,
+    NotTheServer,
+    Refusal,
+    Unreachable,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.addresses import judge_connection
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import (
     connect,
@@ -38,6 +45,45 @@ def test_without_a_user_nobody_is_named(api: Api) -> None:
     api.say(200, {"a": 1})
     connect({"hosts": [api.url], "password": "alone"}).get(PATH)
     assert "authorization" not in {name.lower() for name in api.asked[0][2]}
+
+
+@pytest.mark.parametrize("password", [None, ""])
+def test_a_user_without_a_password_is_refused_before_anything_is_asked(api: Api, password: str | None) -> None:
+    given: dict[str, Any] = {"hosts": [api.url], "username": "me", "password": password}
+    with pytest.raises(Refusal, match=r"user me .* has no password\. Set opensearch\.password \(or .*OPENSEARCH_PASSW"):
+        connect(given)
+    with pytest.raises(Refusal, match=r"Set opensearch\.after\.password\."):
+        connect({"hosts": [api.url], "after": given})
+    assert api.asked == []
+
+
+@pytest.mark.parametrize("kind", ["text/html; charset=utf-8", "application/json", "text/plain"])
+def test_a_web_page_is_no_answer_of_a_server_that_restarts(api: Api, kind: str) -> None:
+    api.answers[:] = [(200, "\n<!doctype html><title>Welcome</title>", {"Content-Type": kind})]
+    with pytest.raises(NotTheServer, match=f"the server at {api.url} sends a web page.* opensearch.hosts names"):
+        connect({"hosts": [api.url]}).get(PATH)
+    api.answers[:] = [(302, "", {"Location": "https://login.example.com/"})]
+    with pytest.raises(NotTheServer, match=r"redirects the request \(302\)"):
+        connect({"hosts": [api.url]}).get(PATH)
+
+
+@pytest.mark.parametrize(("says", "listens"), [(b"This is not an HTTP port", False), (b"", True)])
+def test_a_port_of_the_transport_is_no_outage(says: bytes, listens: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    connection = server.accept()[0]
+                    connection.recv(1000)
+                    connection.sendall(says)
+                    connection.close()
+
+        threading.Thread(target=serve, daemon=True).start()
+        with pytest.raises(Unreachable) as caught:
+            connect({"hosts": [f"http://127.0.0.1:{server.getsockname()[1]}"]}).get(PATH)
+        assert says.decode() in str(caught.value)
+        assert isinstance(caught.value, NoConnection) is not listens
 
 
 def test_a_password_in_a_url_is_refused_without_it(api: Api) -> None:
