@@ -181,11 +181,7 @@ def _judged(
     return combine(
         (
             drawn.verdict,
-            judge_names(
-                state,
-                {member.name for pool in pools for member in pool.members},
-                just_made(drawn.sets.everyone) if drawn.sets else (),
-            ),
+            _judge_names(params, drawn),
             judge_narrowing(pools, params["members"]),
             judge_consent(to_agree, going, policy),
             *(judge_covered(state, index_names(params[option], option), option) for option in OF_INDICES),
@@ -200,6 +196,14 @@ def _judged(
             judge_writes(state, [batch.members for batch in batches]),
         )
     )
+
+
+def _judge_names(params: Mapping[str, Any], drawn: Drawn) -> Verdict:
+    """Whether each member has a name of its own. In one pass on hosts each may be new, as far as it is known."""
+    names = {member.name for pool in drawn.pools for member in pool.members}
+    if drawn.sets is not None:
+        return judge_names(drawn.state, names, just_made(drawn.sets.everyone))
+    return judge_names(drawn.state, names, () if params.get("wait", True) else names)
 
 
 def _conditions(params: Mapping[str, Any], policy: Policy, cutting: Cutting) -> list[str]:

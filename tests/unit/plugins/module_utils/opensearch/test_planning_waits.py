@@ -112,13 +112,20 @@ def test_what_waiting_would_not_cure_is_told_at_once_with_the_rest(planned: Plan
     assert (codes(result), result["took"]) == (["kubernetes_unreachable", "opensearch_credentials"], 0.0)
 
 
-@pytest.mark.parametrize("wait", [True, False])
-def test_a_machine_in_whose_place_another_has_come_is_waited_for(planned: Planned, wait: bool) -> None:
+def test_a_machine_in_whose_place_another_has_come_is_waited_for(planned: Planned) -> None:
     """The one before was lost, so that the cluster lists it until its checks have failed."""
     planned.twins = 3
-    result = planned.plan(groups=HOSTS, wait=wait)
+    result = planned.plan(groups=HOSTS)
     assert "member_name_shared" not in codes(result)
     assert planned.twins < 0
+
+
+def test_one_pass_looks_once_at_a_machine_in_whose_place_another_has_come(planned: Planned) -> None:
+    planned.twins = 1000
+    result = planned.plan(groups=HOSTS, wait=False)
+    assert (codes(result), result["verdict"]["state"]) == (["member_name_shared"], "waiting")
+    assert (planned.twins, result["took"]) == (999, 0.0)
+    assert "failed" not in result
 
 
 @pytest.mark.parametrize(("given", "most"), [({}, both_sides.NOTICED), ({"wait_timeout": 20}, 20)])
