@@ -28,7 +28,7 @@ from .disk import ZONE, judge_disks, judge_losses
 from .filters import as_put_back, judge_excluded, judge_index_filters
 from .hops import of_later_hops
 from .last_snapshot import judge_last_snapshot
-from .managed_indices import judge_managed
+from .managed_indices import judge_managed, shrinking
 from .policy import Policy, awaiting
 from .progress import Expectation, judge_overrides, judge_progress, without_place
 from .quorum import judge_voting
@@ -309,12 +309,16 @@ def _judge_allocation(gate: _Gate) -> Verdict:
 
 
 def _judge_overrides(gate: _Gate) -> Verdict:
-    """Whether indices let their replicas come back. If copies may yet move, it is not known which ones stay."""
+    """Whether indices let their replicas come back. If copies may yet move, it is not known which ones stay.
+
+    An index that is being shrunk is waited for by another check.
+    """
     overrides = judge_overrides(gate.state)
     if not gate.settled:
         return overrides
-    left = gate.scope.policy.allow_red_indices
-    return combine((overrides, judge_index_filters(gate.state, gate.seen.filters, gate.going, left)))
+    left, passing = gate.scope.policy.allow_red_indices, shrinking(gate.seen.managed)
+    filters = {name: found for name, found in gate.seen.filters.items() if name not in passing}
+    return combine((overrides, judge_index_filters(gate.state, filters, gate.going, left)))
 
 
 @as_verdict

@@ -18,10 +18,11 @@ from ...common.verdict import Reason, as_verdict, remark, waiting
 from ...common.words import enumerate_few, shortened
 from ..observe.managed_indices import Managed, ManagedIndex
 
+SHRINK = "shrink"
 LONG = {
     "convert_index_to_remote": "converts to a remote store",
     "force_merge": "force-merges",
-    "shrink": "shrinks",
+    SHRINK: "shrinks",
     "snapshot": "takes a snapshot of",
 }
 """The actions that a restart would spoil, in words."""
@@ -30,6 +31,13 @@ SHORT = frozenset({"allocation", "close", "delete", "open", "replica_count", "ro
 STARTING = "starting"
 """The status of a step that is under way."""
 LONGEST = 160
+
+
+def shrinking(managed: Managed | None) -> frozenset[str]:
+    """The indices that ISM shrinks. For that time it keeps them on one member by a filter of its own, which it takes
+    away at the end (plugin source, AttemptMoveShardsStep and ShrinkAction)."""
+    indices = managed.indices if managed else ()
+    return frozenset(each.name for each in indices if each.action == SHRINK and not each.failed)
 
 
 @as_verdict

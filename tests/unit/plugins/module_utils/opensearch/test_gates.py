@@ -13,6 +13,10 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.throttling import LIMITS
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explanation import Explanation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.index_filters import IndexFilters
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.managed_indices import (
+    Managed,
+    ManagedIndex,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import (
     EXCLUDE,
     UNDO,
@@ -173,6 +177,24 @@ def test_filters_that_keep_replicas_away_stop_before_the_upgrade(
     settings: Settings, more: Json, expected: Said
 ) -> None:
     assert case(settings=settings, **more).said("before_upgrade") == expected
+
+
+@pytest.mark.parametrize(
+    ("index", "expected"),
+    [
+        (ManagedIndex("i", "shrink", "wait_for_shrink_step"), {("index_action_running", State.WAITING)}),
+        (
+            ManagedIndex("i", "shrink", failed=True),
+            {("index_action_failed", State.PASSED), ("replicas_filtered", State.REFUSED)},
+        ),
+        (ManagedIndex("i", "allocation"), {("replicas_filtered", State.REFUSED)}),
+    ],
+)
+def test_the_filter_of_a_shrink_is_not_left_behind(index: ManagedIndex, expected: Said) -> None:
+    """The plugin keeps the index on one member for that time, so that its replicas stay elsewhere."""
+    filters = {"i": IndexFilters(require={"_name": "a"})}
+    managed = Managed((index,), read=1, total=1, asked=True)
+    assert case(filters=filters, managed=managed).said("before_upgrade") == expected
 
 
 @pytest.mark.parametrize("moment", ["before_upgrade", "before_batch"])
