@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...common.verdict import Reason, as_verdict, refused, waiting
 from ...common.words import enumerate_few
 from ..observe.copies import copies_move, copy_sets
-from ..observe.index_filters import EXCLUDE, INCLUDE, KINDS, PREFIX, REQUIRE, TIER, IndexFilters
+from ..observe.index_filters import EXCLUDE, INCLUDE, KINDS, PREFERENCE, PREFIX, REQUIRE, TIER, IndexFilters
 from ..observe.products import ELASTICSEARCH, OPENSEARCH, Product
 from ..observe.settings import ROUTING, SCOPES, Settings, carried_undo, names_in
 from ..observe.state import ClusterMember, ClusterState
@@ -52,7 +52,7 @@ def judge_excluded(
     against: dict[tuple[str, str], list[ClusterMember]] = defaultdict(list)
     filters = _of_cluster(settings, state.product)
     for each in held:
-        for name, value in _against(state.members[each], filters, state.product):
+        for name, value in _against(state.members[each], filters, state):
             against[name, value].append(state.members[each])
     moves = copies_move(state)
     for (name, value), unwanted in sorted(against.items()):
@@ -81,7 +81,8 @@ def _of_cluster(settings: Settings, product: Product) -> IndexFilters:
             found.setdefault(kind, {})[attribute] = value
     if product is ELASTICSEARCH:
         found = {kind: filters for kind, filters in found.items() if len(filters) == 1}
-    return IndexFilters(**found)
+    require, include, exclude = (found.get(kind, {}) for kind in KINDS)
+    return IndexFilters(require, include, exclude)
 
 
 def _to_come_back(
@@ -114,7 +115,7 @@ def judge_index_filters(
     moves = copies_move(state)
     for index, _shard, member in _to_come_back(state, going, left):
         if index in filters:
-            for name, value in _against(member, filters[index], state.product):
+            for name, value in _against(member, filters[index], state):
                 found[f"{name}: {value}"][index].add(member.name)
     for setting, indices in sorted(found.items()):
         names = enumerate_few(sorted({name for members in indices.values() for name in members}))
@@ -128,13 +129,15 @@ def judge_index_filters(
         )
 
 
-def _against(member: ClusterMember, filters: IndexFilters, product: Product) -> Iterator[tuple[str, str]]:
+def _against(member: ClusterMember, filters: IndexFilters, state: ClusterState) -> Iterator[tuple[str, str]]:
     """The filters that do not want a member, as `exclude._name` and `data-0`.
 
     Several of `include` are one, since it is enough to fit one of them.
     """
     given = {
-        kind: {name: _as_read(value, product) for name, value in getattr(filters, kind).items() if names_in(value)}
+        kind: {
+            name: _as_read(value, state.product) for name, value in getattr(filters, kind).items() if names_in(value)
+        }
         for kind in KINDS
     }
     for kind in (EXCLUDE, REQUIRE):
@@ -147,6 +150,16 @@ def _against(member: ClusterMember, filters: IndexFilters, product: Product) -> 
             yield from ((f"{INCLUDE}.{attribute}", str(value)) for attribute, value in include.items())
         else:
             yield f"{INCLUDE}.*", ", ".join(f"{attribute}: {value}" for attribute, value in sorted(include.items()))
+
+    if state.product is ELASTICSEARCH and filters.tiers and not _in_tier(member, filters.tiers, state):
+        yield f"{INCLUDE}.{PREFERENCE}", ",".join(filters.tiers)
+
+
+def _in_tier(member: ClusterMember, tiers: Sequence[str], state: ClusterState) -> bool:
+    """Whether a member is of the first of these tiers that has any member; one with the role `data` is of each (server
+    source, DataTierAllocationDecider). Copies may be elsewhere: a second one has no place in a tier of one member."""
+    wanted = next((tier for tier in tiers if any({tier, "data"} & each.roles for each in state.members.values())), None)
+    return wanted is not None and bool({wanted, "data"} & member.roles)
 
 
 def _as_read(value: Any, product: Product) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...common.reading import Json, named, part, within
+from ...common.reading import Json, named, part, text, within
 
 REQUIRE, INCLUDE, EXCLUDE = "require", "include", "exclude"
 KINDS = (REQUIRE, INCLUDE, EXCLUDE)
@@ -14,6 +14,7 @@ PREFIX = "index.routing.allocation."
 TIER = "_tier"
 """The start of the attributes that another decider judges, which takes the next tier if there is none (server source,
 DiscoveryNodeFilters.trimTier and DataTierAllocationDecider)."""
+PREFERENCE = f"{TIER}_preference"
 
 Filter = Mapping[str, Any]
 """Values by the attributes of members."""
@@ -26,6 +27,8 @@ class IndexFilters:
     require: Filter = field(default_factory=dict)
     include: Filter = field(default_factory=dict)
     exclude: Filter = field(default_factory=dict)
+    tiers: tuple[str, ...] = ()
+    """The tiers of Elasticsearch that it prefers, in their order. OpenSearch ignores them."""
 
 
 def parse_filters(answer: Json) -> Mapping[str, IndexFilters]:
@@ -36,7 +39,9 @@ def parse_filters(answer: Json) -> Mapping[str, IndexFilters]:
 
 def _filters(_name: str, index: Json) -> IndexFilters:
     rules = within(index, "settings.index.routing.allocation", dict, {})
-    return IndexFilters(**{kind: dict(_leaves(part(rules, kind, {}))) for kind in KINDS})
+    tiers = text(part(rules, INCLUDE, {}), PREFERENCE, "")
+    require, include, exclude = (dict(_leaves(part(rules, kind, {}))) for kind in KINDS)
+    return IndexFilters(require, include, exclude, tuple(each.strip() for each in tiers.split(",") if each.strip()))
 
 
 def _leaves(of: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

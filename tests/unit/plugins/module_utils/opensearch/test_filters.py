@@ -12,6 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
     judge_index_filters,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.index_filters import (
+    KINDS,
     IndexFilters,
     parse_filters,
 )
@@ -153,7 +154,8 @@ def test_copies_that_move_are_waited_for() -> None:
     ],
 )
 def test_an_index_whose_replicas_could_not_come_back_is_named(kind: str, found: dict[str, Any], named: str) -> None:
-    filters = {"logs": IndexFilters(**{kind: found}), "alone": IndexFilters(exclude={"_name": "c"})}
+    require, include, exclude = (found if kind == each else {} for each in KINDS)
+    filters = {"logs": IndexFilters(require, include, exclude), "alone": IndexFilters(exclude={"_name": "c"})}
     state = cluster(SERVERS, COPIES)
     reasons = judge_index_filters(state, filters, "abc").reasons
     said = " ".join(each.message for each in reasons)
@@ -162,7 +164,37 @@ def test_an_index_whose_replicas_could_not_come_back_is_named(kind: str, found: 
     assert judge_index_filters(state, filters, "c").passed
 
 
-def test_filters_of_indices_are_read_without_those_of_tiers() -> None:
+@pytest.mark.parametrize(
+    ("tiers", "roles", "kept_off"),
+    [
+        # The only member of the preferred tier has the other copy already.
+        ("data_warm data_hot", {"a": "data_warm", "b": "data_hot"}, "b"),
+        ("data_warm data_hot", {"a": "data_warm", "b": "data_hot data_warm"}, ""),
+        ("data_warm data_hot", {"a": "data_warm", "b": "data"}, ""),
+        ("data_cold data_hot", {"a": "data_hot", "b": "data_hot"}, ""),
+        ("data_cold", {"a": "data_hot", "b": "data_hot"}, "ab"),
+        ("data_hot", {"a": "data", "b": "data_warm"}, "b"),
+    ],
+)
+def test_a_copy_that_is_not_in_the_preferred_tier_could_not_come_back(
+    tiers: str, roles: dict[str, str], kept_off: str
+) -> None:
+    servers = {
+        name: {**info(name, "8.19.4"), "build_flavor": "default", "roles": ["ingest", *given.split()]}
+        for name, given in roles.items()
+    }
+    filters = {"logs": IndexFilters(tiers=tuple(tiers.split()))}
+    reasons = judge_index_filters(cluster(servers, COPIES[:2]), filters, "ab").reasons
+    assert [(each.code, each.state) for each in reasons] == [("replicas_filtered", State.REFUSED)] * bool(kept_off)
+    said = f"include._tier_preference: {tiers.replace(' ', ',')} is set for logs, and keeps these indices off"
+    assert all(f"{said} {', '.join(kept_off)}, where" in each.message for each in reasons)
+    opensearch = {name: {**each, "version": "2.19.6"} for name, each in servers.items()}
+    for each in opensearch.values():
+        del each["build_flavor"]
+    assert judge_index_filters(cluster(opensearch, COPIES[:2]), filters, "ab").passed
+
+
+def test_filters_of_indices_are_read() -> None:
     rules = {
         "include": {"_tier_preference": "data_hot,data_warm"},
         "require": {"box": {"type": "warm"}, "temp": "hot"},
@@ -175,7 +207,8 @@ def test_filters_of_indices_are_read_without_those_of_tiers() -> None:
         "plain": {"settings": {"index": {"number_of_shards": "1"}}},
     }
     assert parse_filters({"metadata": {"indices": indices}}) == {
-        "logs": IndexFilters(require={"box.type": "warm", "temp": "hot"}, exclude={"_name": ""})
+        "logs": IndexFilters({"box.type": "warm", "temp": "hot"}, {}, {"_name": ""}, ("data_hot", "data_warm")),
+        "tiered": IndexFilters(tiers=("data_hot",)),
     }
     assert parse_filters({}) == {}
 
