@@ -124,8 +124,8 @@ def judge_index_filters(
             "replicas_filtered",
             f"{PREFIX}{setting} is set for {enumerate_few(sorted(indices))}, and keeps these indices off {names}, where"
             f" copies {are}: those could not come back after a restart.",
-            "Set it to null if it was left behind, or give the copies a place elsewhere (GET"
-            " _cluster/allocation/explain), then run again.",
+            "Set it to null if it was left behind, and no policy shrinks the index at present. Or give the copies a"
+            " place elsewhere (GET _cluster/allocation/explain), then run again.",
         )
 
 

@@ -54,7 +54,7 @@ def judge_consent(state: ClusterState, going: Collection[str], policy: Policy) -
         for voter in voters
         for reason in judge_majorities(state, frozenset({voter}), policy, more_come=policy.awaits_manager).reasons
     ]
-    yield from _single(state, [(copy.index, copy.shard) for copy in lone], holders, policy)
+    yield from _single(state, lone, holders, policy)
     yield from dict.fromkeys(reason for reason in reasons if reason.state is not State.WAITING)
 
 
@@ -88,12 +88,12 @@ def is_completed(state: ClusterState, copy: ShardCopy, policy: Policy) -> bool:
 @as_verdict
 def judge_copies(state: ClusterState, down: frozenset[str], policy: Policy) -> Iterator[Reason]:
     """Whether every shard with a copy in the batch keeps a started one outside. Search-only copies are another set."""
-    single: list[tuple[str, int]] = []
+    single: list[ShardCopy] = []
     together: list[str] = []
     endangered: list[str] = []
     slowed: set[str] = set()
     allowed: list[str] = []
-    completed: list[tuple[str, int]] = []
+    completed: list[ShardCopy] = []
     for (index, shard, search_only), copies in copy_sets(state).items():
         if not any(copy.member in down for copy in copies):
             continue
@@ -108,7 +108,7 @@ def judge_copies(state: ClusterState, down: frozenset[str], policy: Policy) -> I
         elif len(copies) > 1:
             together.append(f"{index}[{shard}]")
         else:
-            (completed if is_completed(state, copies[0], policy) else single).append((index, shard))
+            (completed if is_completed(state, copies[0], policy) else single).append(copies[0])
     yield from _single(state, single, down, policy)
     yield from _completed(state, completed, down, policy)
     yield from _together(state, together, down)
@@ -121,10 +121,9 @@ def _names(state: ClusterState, down: frozenset[str]) -> str:
     return enumerate_few(state.members[identity].name for identity in down)
 
 
-def _single(
-    state: ClusterState, shards: list[tuple[str, int]], down: frozenset[str], policy: Policy
-) -> Iterator[Reason]:
-    allowed, others = _by_consent(shards, policy)
+def _single(state: ClusterState, copies: Sequence[ShardCopy], down: frozenset[str], policy: Policy) -> Iterator[Reason]:
+    yield from _single_search(state, [copy for copy in copies if copy.search_only], down, policy)
+    allowed, others = _by_consent([copy for copy in copies if not copy.search_only], policy)
     if allowed:
         message = f"The only configured copy of {enumerate_few(allowed)} is on {_names(state, down)}."
         yield remark("single_copy", f"{message} It is away while that member restarts, as allowed.")
@@ -137,17 +136,35 @@ def _single(
         )
 
 
-def _by_consent(shards: list[tuple[str, int]], policy: Policy) -> tuple[list[str], list[str]]:
+def _single_search(
+    state: ClusterState, copies: Sequence[ShardCopy], down: frozenset[str], policy: Policy
+) -> Iterator[Reason]:
+    """The reasons for lone search replicas. While one is away no other copy is searched, unless a setting allows it
+    (OpenSearch documentation, `cluster.routing.search_replica.strict`)."""
+    allowed, others = _by_consent(copies, policy)
+    if allowed:
+        message = f"The only search replica of {enumerate_few(allowed)} is on {_names(state, down)}."
+        yield remark("single_copy", f"{message} Searches fail while that member restarts, as allowed.")
+    if others:
+        yield refused(
+            "single_copy",
+            f"The only search replica of {enumerate_few(others)} is on {_names(state, down)}, so searches of these"
+            " indices fail while that member restarts.",
+            "Give these indices another one (index.number_of_search_replicas), or accept that with allow_single_copy.",
+        )
+
+
+def _by_consent(copies: Sequence[ShardCopy], policy: Policy) -> tuple[list[str], list[str]]:
     """The shards whose only copy may be away, and the others."""
-    named = [(index in policy.allow_single_copy, f"{index}[{shard}]") for index, shard in shards]
+    named = [(copy.index in policy.allow_single_copy, f"{copy.index}[{copy.shard}]") for copy in copies]
     return [name for allowed, name in named if allowed], [name for allowed, name in named if not allowed]
 
 
 def _completed(
-    state: ClusterState, shards: list[tuple[str, int]], down: frozenset[str], policy: Policy
+    state: ClusterState, copies: Sequence[ShardCopy], down: frozenset[str], policy: Policy
 ) -> Iterator[Reason]:
-    _allowed_ones, others = _by_consent(shards, policy)
-    yield from _single(state, [each for each in shards if each[0] in policy.allow_single_copy], down, policy)
+    _allowed_ones, others = _by_consent(copies, policy)
+    yield from _single(state, [copy for copy in copies if copy.index in policy.allow_single_copy], down, policy)
     if others:
         yield waiting(
             "single_copy",
