@@ -10,9 +10,10 @@ from tests.scenarios.playbook import PLAN, PLAYBOOK
 FROM, TO = "2.19.6", "3.8.0"
 CLUSTER, INDEX = "cluster.routing.allocation.exclude._name", "index.routing.allocation.exclude._name"
 INCLUDE, REQUIRE = "cluster.routing.allocation.include._name", "cluster.routing.allocation.require._name"
+AWARENESS = "cluster.routing.allocation.awareness.attributes"
 
 
-@pytest.mark.parametrize("setting", [CLUSTER, INDEX, INCLUDE, REQUIRE])
+@pytest.mark.parametrize("setting", [CLUSTER, INDEX, INCLUDE, REQUIRE, AWARENESS])
 def test_a_member_that_keeps_copies_against_a_filter_refuses_the_plan_until_it_is_gone(setting: str) -> None:
     """Three copies on three members fit nowhere else, so the cluster stays green."""
     with world() as here:

@@ -47,7 +47,7 @@ def judge_excluded(
     The indices in `left` are left as they are (`allow_red_indices`).
     """
     held: dict[str, set[str]] = defaultdict(set)
-    for index, shard, member in _to_come_back(state, going, left):
+    for index, shard, member in to_come_back(state, going, left):
         held[member.id].add(f"{index}[{shard}]")
     against: dict[tuple[str, str], list[ClusterMember]] = defaultdict(list)
     filters = _of_cluster(settings, state.product)
@@ -85,7 +85,7 @@ def _of_cluster(settings: Settings, product: Product) -> IndexFilters:
     return IndexFilters(require, include, exclude)
 
 
-def _to_come_back(
+def to_come_back(
     state: ClusterState, going: Collection[str], left: Container[str]
 ) -> Iterator[tuple[str, int, ClusterMember]]:
     """The copies of members that restart which are replicas then, since other members hold copies of the shard.
@@ -113,7 +113,7 @@ def judge_index_filters(
     """
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     moves = copies_move(state)
-    for index, _shard, member in _to_come_back(state, going, left):
+    for index, _shard, member in to_come_back(state, going, left):
         if index in filters:
             for name, value in _against(member, filters[index], state):
                 found[f"{name}: {value}"][index].add(member.name)

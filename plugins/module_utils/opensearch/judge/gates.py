@@ -18,6 +18,7 @@ from ..observe.settings import ARCHIVED, ENABLE, Settings, allocates, carried_un
 from ..observe.state import ClusterState, Health
 from ..observe.version import Version
 from .admission import MODE, judge_migration, judge_stored_format
+from .awareness import judge_awareness
 from .back import judge_back
 from .background import judge_snapshots, judge_snapshots_of, judge_tasks
 from .certificates import judge_certificates
@@ -305,7 +306,8 @@ def _judge_allocation(gate: _Gate) -> Verdict:
     if not gate.settled:
         return limits
     left = gate.scope.policy.allow_red_indices
-    return combine((limits, judge_excluded(gate.state, settings, gate.going, left)))
+    rules = (rule(gate.state, settings, gate.going, left) for rule in (judge_excluded, judge_awareness))
+    return combine((limits, *rules))
 
 
 def _judge_overrides(gate: _Gate) -> Verdict:
