@@ -52,7 +52,7 @@ def judge_excluded(
     against: dict[tuple[str, str], list[ClusterMember]] = defaultdict(list)
     filters = _of_cluster(settings, state.product)
     for each in held:
-        for name, value in _against(state.members[each], filters, state):
+        for name, value in _against(state.members[each], filters, state.product):
             against[name, value].append(state.members[each])
     moves = copies_move(state)
     for (name, value), unwanted in sorted(against.items()):
@@ -113,9 +113,10 @@ def judge_index_filters(
     """
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     moves = copies_move(state)
+    roles = frozenset(role for member in state.members.values() for role in member.roles)
     for index, _shard, member in to_come_back(state, going, left):
         if index in filters:
-            for name, value in _against(member, filters[index], state):
+            for name, value in _against(member, filters[index], state.product, roles):
                 found[f"{name}: {value}"][index].add(member.name)
     for setting, indices in sorted(found.items()):
         names = enumerate_few(sorted({name for members in indices.values() for name in members}))
@@ -129,15 +130,15 @@ def judge_index_filters(
         )
 
 
-def _against(member: ClusterMember, filters: IndexFilters, state: ClusterState) -> Iterator[tuple[str, str]]:
-    """The filters that do not want a member, as `exclude._name` and `data-0`.
+def _against(
+    member: ClusterMember, filters: IndexFilters, product: Product, roles: Container[str] = ()
+) -> Iterator[tuple[str, str]]:
+    """The filters that do not want a member, as `exclude._name` and `data-0`. `roles` are those of all members.
 
     Several of `include` are one, since it is enough to fit one of them.
     """
     given = {
-        kind: {
-            name: _as_read(value, state.product) for name, value in getattr(filters, kind).items() if names_in(value)
-        }
+        kind: {name: _as_read(value, product) for name, value in getattr(filters, kind).items() if names_in(value)}
         for kind in KINDS
     }
     for kind in (EXCLUDE, REQUIRE):
@@ -151,14 +152,14 @@ def _against(member: ClusterMember, filters: IndexFilters, state: ClusterState) 
         else:
             yield f"{INCLUDE}.*", ", ".join(f"{attribute}: {value}" for attribute, value in sorted(include.items()))
 
-    if state.product is ELASTICSEARCH and filters.tiers and not _in_tier(member, filters.tiers, state):
+    if product is ELASTICSEARCH and filters.tiers and not _in_tier(member, filters.tiers, roles):
         yield f"{INCLUDE}.{PREFERENCE}", ",".join(filters.tiers)
 
 
-def _in_tier(member: ClusterMember, tiers: Sequence[str], state: ClusterState) -> bool:
+def _in_tier(member: ClusterMember, tiers: Sequence[str], roles: Container[str]) -> bool:
     """Whether a member is of the first of these tiers that has any member; one with the role `data` is of each (server
     source, DataTierAllocationDecider). Copies may be elsewhere: a second one has no place in a tier of one member."""
-    wanted = next((tier for tier in tiers if any({tier, "data"} & each.roles for each in state.members.values())), None)
+    wanted = next((tier for tier in tiers if tier in roles or "data" in roles), None)
     return wanted is not None and bool({wanted, "data"} & member.roles)
 
 
