@@ -132,6 +132,7 @@ options:
     description:
       - The cause of an end that is not V(completed), or of a batch that failed. Its first sentence becomes the reason
         of the upgrade, and all of it stays in the history.
+      - With O(state=settled) it says what is not put back yet. If it is empty, everything is.
     type: str
     default: ''
   approvals:

@@ -25,7 +25,9 @@ def options_of_playbook(module: str, arguments: Mapping[str, Any], given: GivenV
     if module == "upgrade_record" and state in SAYING:
         reason = given("upgrade_pause_reason") if state == "paused" else None
         return {"record": given("upgrade_record_name"), "approval": given("upgrade_approval"), "summary": reason}
-    if module == "upgrade_record" and (state == "settled" or arguments.get("event") == "aborted"):
+    if module == "upgrade_record" and state == "settled":
+        return {"acts": run.end().acts, "summary": run.end().summary}
+    if module == "upgrade_record" and arguments.get("event") == "aborted":
         return {"acts": run.end().acts}
     if module == "tell" and "lines" not in arguments and not run.plan:
         return status(given) if given("status_read") is not None else settled(given, run)

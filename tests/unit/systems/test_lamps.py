@@ -219,8 +219,10 @@ def test_what_a_killed_run_leaves_is_settled_and_the_run_goes_on(house: House) -
     assert house.read()["dimmer"] == "bright"
     said = house.play("stateful.upgrade.status", upgrade_system=SYSTEM)
     assert "was interrupted" in said
+    assert "or settle to put settings back" in said
 
     assert "Everything is put back." in house.play("stateful.upgrade.settle", upgrade_system=SYSTEM)
+    assert "or settle" not in house.play("stateful.upgrade.status", upgrade_system=SYSTEM)
     assert "Nothing to put back." in house.play("stateful.upgrade.settle", upgrade_system=SYSTEM)
     assert (house.bulbs(), house.read()["dimmer"], house.read()["undo"]) == ("Lclc", "auto", "")
 

@@ -12,6 +12,7 @@ from ...common.verdict import sentence_of
 from ...common.words import first_few
 from ..lock.lock import Life
 from ..record.batches import LEFT
+from ..record.settling import is_settled
 from ..start.approvals import PAUSE, PAUSED, Approval, Point, points_in
 
 Record = Mapping[str, Any]
@@ -19,7 +20,8 @@ GONE = (Life.GONE.value, Life.ENDING.value)
 """States of the processes of a run that was interrupted."""
 OVER = ("Completed", "Aborted")
 """Phases of an upgrade that has ended, so no pause or point holds it up."""
-GO_ON = "Run the playbook again to continue, or settle to put settings back."
+CONTINUE = "Run the playbook again to continue"
+GO_ON = f"{CONTINUE}, or settle to put settings back."
 
 
 def status_lines(records: Sequence[Record], said: Sequence[Mapping[str, Any]], place: str, *, free: bool) -> list[str]:
@@ -122,7 +124,8 @@ def _of_run(record: Record, free: bool) -> Iterator[str]:
         asked = f", asked to stop {lock['stop']}" if lock["stop"] else ""
         yield f"{lock['who']} is at work (run {lock['run']}, lock renewed {lock['renewed'][:19]}Z){waits}{asked}"
     elif free and run and phase in ("Pending", "Upgrading") and not record.get("reason"):
-        yield f"No run is active on it: the run {run} was interrupted. {GO_ON}"
+        following = f"{CONTINUE}: everything is put back." if is_settled(record) else GO_ON
+        yield f"No run is active on it: the run {run} was interrupted. {following}"
     elif free and phase == "Upgrading":
         failed = any(batch["state"] == "failed" for batch in record["batches"])
         cause = "a batch has failed" if failed else "its last run has stopped"

@@ -56,6 +56,8 @@ class EventKind(str, Enum):
     CHANGED = "changed"
     PUT_BACK = "put_back"
     """The message of both is the action of the module, followed by the option that allows it if it takes consent."""
+    SETTLED = "settled"
+    """All changes of an interrupted run were put back. It is kept once after each transition."""
     LASTS = "lasts_since"
     """The event is about a thing that stays in a state for a long time. Its message is the state, and its time the
     start of that state."""

@@ -26,6 +26,7 @@ from .record import Record, batch_changed, begun, ended, going_on, started_again
 from .record_reading import parse_record
 from .remarks import judge_aborted, judge_kept_nowhere, judge_not_noted, judge_there
 from .requests import replaced_by
+from .settling import settled
 from .size import record_text
 from .waits import green_after, waited_for
 
@@ -334,7 +335,7 @@ def _next(task: Task) -> Change:
             with_last(begun(previous, params["plan"], task.run, who(), at), previous), task, "the start", counted_before
         )
     if params["state"] == "settled":
-        return lambda record: record and record.with_events(*changes(params["acts"], task.run))
+        return lambda record: record and settled(record, params["acts"], task.run, at, left=params["summary"])
     if params["state"] == "step":
         at = params.get("noted_at") or at
         how_far = StepState(params["step_state"])
