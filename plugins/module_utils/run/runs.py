@@ -29,7 +29,7 @@ from .record.phases import Phase, UpgradeEvent
 from .record.record import Record, going_on, leads_there
 from .record.record_keeping import read_records
 from .record.requests import judge_standing
-from .start.approvals import covered, judge_aborted, judge_hold, judge_reached, points_in
+from .start.approvals import Approval, covered, judge_aborted, judge_hold, judge_reached, points_in
 from .start.early_look import EARLY, early_questions
 from .start.refused_plan import note_outcome
 from .start.request import REQUESTED, judge_due, requested_in
@@ -251,7 +251,8 @@ def _plan(task: Task, system: System) -> Outcome:
     if start.state is State.WAITING and not task.params["wait"]:
         whole = combine((to_fix(verdict), *people, start))
         planned = replace(planned, more={**planned.more, "to_fix": _early_findings(task, verdict)})
-    return _shown(task, system, replace(planned, verdict=whole))
+    going = next((one for one in records if going_on(one, planned.more) is not None), None)
+    return _shown(task, system, replace(planned, verdict=whole), going.approvals if going is not None else ())
 
 
 def _announce_raised(task: Task, system: System, verdict: Verdict) -> None:
@@ -277,10 +278,10 @@ def _early_findings(task: Task, verdict: Verdict) -> list[dict[str, str]]:
     return [each.as_result() for each in verdict.reasons if looked and each.state is State.REFUSED]
 
 
-def _shown(task: Task, system: System, planned: Outcome) -> Outcome:
-    """The plan with its text, which is shown if that is wanted."""
+def _shown(task: Task, system: System, planned: Outcome, approvals: Sequence[Approval]) -> Outcome:
+    """The plan with its text, which is shown if that is wanted. `approvals` are those of the upgrade so far."""
     plan = {**planned.more, "before": planned.before, "verdict": planned.verdict.as_result()}
-    lines = plan_lines(plan, _words(task, system, planned.more))
+    lines = plan_lines(plan, _words(task, system, planned.more), approvals)
     for line in lines if task.params["show"] else ():
         task.voice.show(line)
     return replace(planned, more={**planned.more, "lines": [printable(line) for line in lines]})

@@ -271,6 +271,9 @@ def test_consent_to_a_plan_with_points_is_none_to_go_on_without_them(house: Hous
     paused = house.play("example.lamps.lamps", **given, **points)
     assert "Approve it with the playbook approve and upgrade_approval=canary, then run again." in paused
     assert "c" in house.bulbs()
+    house.play("stateful.upgrade.approve", upgrade_system=SYSTEM, upgrade_approval="canary")
+    following = house.play("stateful.upgrade.plan", upgrade_system=SYSTEM, target_version="led", **points)
+    assert "stops for approval" not in following
     assert f"names the plan {agreed}, and the plan is" in house.play("example.lamps.lamps", 2, **given)
 
 

@@ -10,7 +10,7 @@ from ...common.verdict import sentence_of
 from ...common.words import first_few
 from ..pace import duration_text
 from ..record.phases import Deed
-from ..start.approvals import points_in
+from ..start.approvals import Approval, points_in, unapproved
 
 MOST_ROWS = 12
 """Batches that are all shown. If there are more, those between the first and the last few are summed up."""
@@ -60,8 +60,11 @@ def counted(count: int, thing: str) -> str:
     return f"{count:,} {thing if count == 1 else plural}"
 
 
-def plan_lines(plan: Mapping[str, Any], words: Words) -> list[str]:
-    """The lines of a plan, which is the result of `upgrade_plan` or of another module that plans."""
+def plan_lines(plan: Mapping[str, Any], words: Words, approvals: Sequence[Approval] = ()) -> list[str]:
+    """The lines of a plan, which is the result of `upgrade_plan` or of another module that plans.
+
+    `approvals` are those that the upgrade has already.
+    """
     batches = plan["batches"]
     remarks = [one for one in plan["verdict"]["reasons"] if one["state"] == "passed"]
     notes = [f"  Note: {one}" for one in dict.fromkeys((*words.notes, *map(sentence_of, remarks)))]
@@ -78,7 +81,7 @@ def plan_lines(plan: Mapping[str, Any], words: Words) -> list[str]:
         *_lines_of(plan),
         *(_rows(batches, words) if batches else ()),
         *_touched(words),
-        *_points(plan),
+        *_points(plan, approvals),
         *notes,
         _counts(plan, words, going),
         *refused,
@@ -195,8 +198,8 @@ def _touched(words: Words) -> Iterator[str]:
         yield "  " + "     ".join(filter(None, parts))
 
 
-def _points(plan: Mapping[str, Any]) -> Iterator[str]:
-    points = points_in(plan.get("approvals") or ())
+def _points(plan: Mapping[str, Any], approvals: Sequence[Approval]) -> Iterator[str]:
+    points = unapproved(points_in(plan.get("approvals") or ()), approvals)
     if points:
         yield f"  stops for approval: {', '.join(map(str, points))}"
 

@@ -13,7 +13,7 @@ from ...common.words import first_few
 from ..lock.lock import Life
 from ..record.batches import LEFT
 from ..record.settling import is_settled
-from ..start.approvals import PAUSE, PAUSED, Approval, Point, points_in
+from ..start.approvals import PAUSE, PAUSED, Approval, Point, points_in, unapproved
 
 Record = Mapping[str, Any]
 GONE = (Life.GONE.value, Life.ENDING.value)
@@ -87,7 +87,7 @@ def _unapproved(record: Record) -> list[Point]:
         Approval(each["name"], each["by"], each["at"], each.get("place") or "")
         for each in record.get("approvals") or ()
     ]
-    return [point for point in points_in(record.get("points") or ()) if not any(each.is_of(point) for each in known)]
+    return unapproved(points_in(record.get("points") or ()), known)
 
 
 def _said_by_people(record: Record, *, going: bool) -> Iterator[str]:

@@ -77,6 +77,11 @@ def points_in(given: Sequence[Mapping[str, Any]]) -> list[Point]:
     return [Point(str(each["name"]), int(each["after"])) for each in given]
 
 
+def unapproved(points: Sequence[Point], approvals: Sequence[Approval]) -> list[Point]:
+    """The points that no one has approved at their place."""
+    return [point for point in points if not any(each.is_of(point) for each in approvals)]
+
+
 def faults_of_points(given: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """One sentence for each fault that a check of types does not find."""
     names = [str(each.get("name")) for each in given]
