@@ -25,12 +25,12 @@ STATE_WORDS = {SKIPPED_NOTICE: "continues without additional capacity"}
 UPGRADE = Deed.UPGRADE.value
 
 
-def notice_key(state: str, codes: Collection[str], record: Record | None) -> str:
+def notice_key(state: str, codes: Collection[str], record: Record | None, target: str = "") -> str:
     """The key of a notice, under which it is sent once.
 
-    It differs for another upgrade, another start time, other reasons, and after further batches: the second point that
-    has to be approved has the same code as the first. The sentences are not part of it, because they contain times that
-    change.
+    It differs for another upgrade or `target`, another start time, other reasons, and after further batches: the second
+    point that has to be approved has the same code as the first. The sentences are not part of it, because they contain
+    times that change.
     """
     of_upgrade = "" if record is None else record.started if record.run else "before"
     start = record.start.at if record is not None and record.start is not None else ""
@@ -39,7 +39,10 @@ def notice_key(state: str, codes: Collection[str], record: Record | None) -> str
         start = ""
     again = state in AGAIN or (state == "paused" and not OF_PEOPLE.isdisjoint(codes))
     done = record.batches_done if record is not None and again else 0
-    text = "|".join([state, *sorted(set(codes)), of_upgrade, start, *([str(done)] if done else [])])
+    # A plan that is refused may be for another version than the record.
+    other = target if record is not None and target and target != record.target_version else ""
+    more = [*([str(done)] if done else []), *([other] if other else [])]
+    text = "|".join([state, *sorted(set(codes)), of_upgrade, start, *more])
     return f"{state}-{sha256(text.encode()).hexdigest()[:12]}"
 
 

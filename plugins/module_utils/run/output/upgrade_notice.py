@@ -135,7 +135,7 @@ def _sent(task: Task, host: str) -> Outcome:
     name = (params["lock"] or {}).get("name") or (name_for(cluster) if cluster else "")
     store = reporting(task, store_of(params))
     record = _record(task, store, name) if name else None
-    key = notice_key(params["state"], params["codes"], record)
+    key = notice_key(params["state"], params["codes"], record, str(plan.get("target_version") or ""))
     if is_sent(record, key):
         return Outcome(Verdict(), more={"key": key})
     facts = {each: params[each] for each in ("state", "cause", "codes")}

@@ -164,6 +164,12 @@ def test_an_upgrade_that_waits_for_a_further_window_does_not_start_once_more(sta
     assert len(keys) == (1 if same else 3)
 
 
+def test_a_refusal_of_another_target_is_sent_although_that_of_the_first_was(hook: Webhook, folder: Path) -> None:
+    for version in ("4.0.0", "4.0.0", "4.1.0", PLAN["target_version"], PLAN["target_version"]):
+        tell(f"{hook.url}/200", folder, "refused", codes=["unhealthy"], plan={**PLAN, "target_version": version})
+    assert hook.states == ["refused"] * 3
+
+
 def test_a_second_point_to_approve_is_told_as_the_first_was(hook: Webhook, folder: Path) -> None:
     """So is a second failure of the same kind. While nothing has advanced, and for passes, each is told once."""
     files = Files(folder)
