@@ -32,7 +32,8 @@ def run(task: Task) -> Outcome:
     """Remove the throw-away pods of all pools of the cluster. Those of other clusters in the namespace stay."""
     search = opensearch.connect(task.params["opensearch"], task.params["kubernetes"])
     client, state = connect(task.params["kubernetes"]), task.ask(lambda: observe(search))
-    remove_pods(task, client, lambda: _left(client, task.params["namespace"], state), {})
+    for error in remove_pods(task, client, lambda: _left(client, task.params["namespace"], state)).values():
+        raise error
     return Outcome(Verdict(), changed=bool(task.journal.as_result()), next="nothing")
 
 

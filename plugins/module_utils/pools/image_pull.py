@@ -225,14 +225,13 @@ def _found(client: KubernetesClient, model: Model) -> tuple[Pod, ...]:
     return list_pods(client, model.namespace, f"{POOL_LABEL}={model.key}")
 
 
-def remove_pods(
-    task: Task, client: KubernetesClient, find: Callable[[], Iterable[Pod]], left: dict[str, Refusal]
-) -> None:
-    """Remove throw-away pods, each by its UID. `left` gets the error of each that stays after the last try.
+def remove_pods(task: Task, client: KubernetesClient, find: Callable[[], Iterable[Pod]]) -> dict[str, Refusal]:
+    """Remove throw-away pods, each by its UID. The result has the error of each that stays after the last try.
 
     Raises:
-        Refusal: some are left.
+        Refusal: it is not known which are left.
     """
+    left = dict[str, Refusal]()
 
     def removed() -> None:
         left.clear()
@@ -246,15 +245,21 @@ def remove_pods(
             raise next(iter(left.values()))
 
     # A request that was lost is made again. It names the UID, so it never meets another pod.
-    task.wait_apart(removed, lambda _none: Verdict(), Patience(REMOVAL))
+    try:
+        task.wait_apart(removed, lambda _none: Verdict(), Patience(REMOVAL))
+    except Refusal:
+        if not left:
+            raise
+    return left
 
 
 def _remove(task: Task, client: KubernetesClient, model: Model) -> None:
     """Remove every throw-away pod of this model, including those that a killed run left behind."""
-    left: dict[str, Refusal] = {}
     try:
-        remove_pods(task, client, lambda: _found(client, model), left)
+        left = remove_pods(task, client, lambda: _found(client, model))
+        causes, named = list(left.values()), f" ({enumerate_few(left)})"
     except Refusal as error:
+        causes, named = [error], ""
+    for cause in causes[:1]:
         pods = f"Pods with label {POOL_LABEL}={model.key}"
-        named = f" ({enumerate_few(left)})" if left else ""
-        task.warn(f"{pods} could not be removed{named}: {error} Delete them.")
+        task.warn(f"{pods} could not be removed{named}: {cause} Delete them.")
