@@ -64,7 +64,7 @@ def steps_of(record: Record) -> list[NamedProgress]:
             shown.append(NamedProgress(step.name, progress))
         elif course.begun:
             shown.append(NamedProgress(step.name, Progress(time, time, step.needless)))
-    return _stopped(shown[::-1], record.reason)
+    return _stopped(shown[::-1], record.cause)
 
 
 def _stopped(shown: Sequence[NamedProgress], reason: str) -> list[NamedProgress]:

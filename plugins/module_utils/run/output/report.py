@@ -14,11 +14,11 @@ from typing import Any
 from ..counts import ComparedCounts, compared
 from ..pace import figures_of
 from ..record.batches import LEFT, BatchRecord, ImageRecord
-from ..record.events import COUNTED, EventKind, RecordedEvent, of_kind, stays
+from ..record.events import COUNTED, EventKind, RecordedEvent, Risk, of_kind, stays
 from ..record.figures import figure, number, timestamp
 from ..record.health_record import FigureRow
 from ..record.phases import Deed, Phase
-from ..record.record import Record, Risk
+from ..record.record import Record
 
 PHASES = ("stop", "schedule", "image", "start", "join")
 """The parts of a member's absence, in order; each is measured as `<name>_seconds`."""

@@ -102,6 +102,16 @@ class RecordedEvent:
     """The time of the last one, if it is counted several times."""
 
 
+@dataclass(frozen=True)
+class Risk:
+    """A risk that was accepted, or a check that was skipped."""
+
+    said: str
+    by: str
+    at: str
+    run: str
+
+
 def fields_of(part: Any) -> dict[str, Any]:
     """The fields of a part of a record, for the encoder of JSON: unlike `dataclasses.asdict` it copies nothing."""
     return {each.name: getattr(part, each.name) for each in fields(part)}
@@ -178,6 +188,12 @@ def later(began: str, seconds: float | None, precision: str = "seconds") -> str:
     return ""
 
 
+def risks_in(events: Iterable[RecordedEvent]) -> tuple[Risk, ...]:
+    """The risks that were accepted, and the checks that were skipped."""
+    found = of_kind(events, EventKind.ACCEPTED, EventKind.SKIPPED)
+    return tuple(Risk(_said(each), each.by, each.at, each.run) for each in found)
+
+
 def stays(target: str) -> bool:
     """Whether a change of this target is meant to stay: an image, or a pod that is gone."""
     return target.startswith((f"{IMAGE} of ", "Pod "))
@@ -199,3 +215,12 @@ def _content(one: RecordedEvent) -> tuple[str, ...]:
 
 def _group(one: RecordedEvent) -> str:
     return "transition" if one.phase else EventKind.CHANGED.value if one.kind in COUNTED else one.kind
+
+
+def _said(risk: RecordedEvent) -> str:
+    """The words for a risk."""
+    if risk.kind == EventKind.SKIPPED:
+        return f"check {risk.about} skipped"
+    # Sentences of playbooks do not replace options that are ordinary words by their variables.
+    option = risk.about if "_" in risk.about else f"{risk.about} (upgrade_{risk.about})"
+    return f"risk accepted with {option}{f': {risk.message}' if risk.message else ''}"

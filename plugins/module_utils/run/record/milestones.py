@@ -86,7 +86,7 @@ def _batches(record: Record) -> Iterator[Condition]:
     yield _condition(record, "GatesBeforeBatches", begun, whole, f"{passed} of {count} passed")
     words = ((each.name, late_words(record.events, each)) for each in record.batches)
     late = "".join(f", {name} {said}" for name, said in words if said)
-    yield _condition(record, "BatchesDone", begun, whole, f"{done} of {count} done{late}", record.reason)
+    yield _condition(record, "BatchesDone", begun, whole, f"{done} of {count} done{late}", record.cause)
 
 
 def _is_let_through(batch: BatchRecord) -> bool:
@@ -103,9 +103,9 @@ def _end(record: Record) -> Iterator[Condition]:
     since = max((each.ended for each in record.batches), default="") or record.started
     if rolled or completed:
         health = record.health if completed else ""
-        yield _condition(record, "GateAfterUpgrade", since, completed, health, record.reason)
-    if rolled or completed or (record.reason and record.phase is not Phase.NEW):
-        yield _condition(record, "Ended", since, completed, "proven" if completed else "", record.reason)
+        yield _condition(record, "GateAfterUpgrade", since, completed, health, record.cause)
+    if rolled or completed or (record.cause and record.phase is not Phase.NEW):
+        yield _condition(record, "Ended", since, completed, "proven" if completed else "", record.cause)
 
 
 def _condition(record: Record, name: str, since: str, completed: str, message: str = "", cause: str = "") -> Condition:

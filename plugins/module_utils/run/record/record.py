@@ -29,7 +29,7 @@ from .batches import (
     with_done,
 )
 from .conditions import Condition, Upgrade, taken_since
-from .events import EventKind, RecordedEvent, added, fields_of, happened, of_kind, one_sentence
+from .events import EventKind, RecordedEvent, Risk, added, fields_of, happened, of_kind, one_sentence, risks_in
 from .figures import longest_first
 from .health_record import HealthRecord
 from .phases import EXPLAINED, Deed, Phase, UpgradeEvent, follow
@@ -40,16 +40,6 @@ LONGEST_MESSAGE = 2000
 """Characters of a message that the history keeps."""
 VIEWS = ("all_events", "history", "hold", "approvals", "skipped", "consents", "risks", "notices", "health")
 """The views that a record has in results."""
-
-
-@dataclass(frozen=True)
-class Risk:
-    """A risk that was accepted, or a check that was skipped."""
-
-    said: str
-    by: str
-    at: str
-    run: str
 
 
 @dataclass(frozen=True)
@@ -146,8 +136,7 @@ class Record:
     @property
     def risks(self) -> tuple[Risk, ...]:
         """The risks that its runs accepted, and the checks that they skipped."""
-        found = of_kind(self.events, EventKind.ACCEPTED, EventKind.SKIPPED)
-        return tuple(Risk(_said(each), each.by, each.at, each.run) for each in found)
+        return risks_in(self.events)
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -159,6 +148,16 @@ class Record:
         """The word of the system for its health at the end of the last run; empty if it was not seen."""
         seen = [each.message for each in of_kind(self.events, EventKind.HEALTH) if each.run == self.run]
         return seen[-1] if seen else ""
+
+    @property
+    def run_began(self) -> str:
+        """The time at which its last run has begun."""
+        return next((each.at for each in self.history if each.run == self.run), self.started)
+
+    @property
+    def cause(self) -> str:
+        """The reason why it has stopped; empty once a person has let it continue, who is then its reason."""
+        return "" if self.phase is Phase.PAUSED and not self.codes else self.reason
 
     @property
     def deployed(self) -> str:
@@ -339,12 +338,15 @@ def batch_changed(
     comes = (state, record.run, at, tuple(took), longest_first(waited))
     batches = tuple(each.come_to(*comes) if each.name == name else each for each in record.batches)
     changed = next(each for each in batches if each.name == name)
+    # All steps before the first batch are done. One that is not is no step of this run: it was taken out.
+    left = taken_since(record.conditions, record.run_began) if state == "upgrading" else record.conditions
     going, done = (() if changed.cures else changed.members), state == "done" and bool(changed.upgraded)
     return replace(
         record,
         phase=follow(record.phase, UpgradeEvent.STOPPED if state == "failed" else UpgradeEvent.BEGUN),
         reason=one_sentence(summary) or f"Batch {name} was stopped." if state == "failed" else "",
         batches=batches,
+        conditions=left,
         pools=rolled(record.pools, going, record.deed, done=done),
         updated=at,
     )
@@ -364,8 +366,7 @@ def ended(record: Record | None, event: UpgradeEvent, message: str, at: str) -> 
         return None
     if event is UpgradeEvent.COMPLETED:
         # A step that no run takes any more would stay in progress forever.
-        since = next((each.at for each in record.history if each.run == record.run), record.started)
-        record = replace(record, conditions=taken_since(record.conditions, since))
+        record = replace(record, conditions=taken_since(record.conditions, record.run_began))
         if record.pools and not record.outside and not any(pool.left for pool in record.pools):
             record = replace(record, deployed_version=record.target_version)
     else:
@@ -388,12 +389,3 @@ def noted(record: Record, event: UpgradeEvent, message: str, at: str) -> Record:
     if phase in EXPLAINED or event is UpgradeEvent.STOPPED:
         reason = one_sentence(message) or record.reason or f"The run gave no reason when it was {event.value}."
     return replace(record, phase=phase, reason=reason, updated=at).with_events(entry)
-
-
-def _said(risk: RecordedEvent) -> str:
-    """The words for a risk."""
-    if risk.kind == EventKind.SKIPPED:
-        return f"check {risk.about} skipped"
-    # Sentences of playbooks do not replace options that are ordinary words by their variables.
-    option = risk.about if "_" in risk.about else f"{risk.about} (upgrade_{risk.about})"
-    return f"risk accepted with {option}{f': {risk.message}' if risk.message else ''}"

@@ -150,6 +150,16 @@ def test_a_step_that_no_run_takes_any_more_is_not_left_in_progress() -> None:
     assert [each.type for each in completed.conditions] == ["approval", "alerts"]
 
 
+def test_a_step_that_was_taken_out_is_not_in_progress_once_a_batch_starts() -> None:
+    night = replace(first("b", "a"), conditions=after_step((), "backup", StepState.IN_PROGRESS, "it waits", "t0"))
+    day = begun(night, plan("b", "a"), "day", "dev", "t3")
+    assert day is not None
+    assert [each.type for each in day.conditions] == ["backup"]
+    assert changed(day, "batch-01.b", "upgrading", "t4").conditions == ()
+    taken = replace(day, conditions=after_step(day.conditions, "backup", StepState.COMPLETED, "", "t4"))
+    assert [each.type for each in changed(taken, "batch-01.b", "upgrading", "t5").conditions] == ["backup"]
+
+
 def test_a_restart_is_told_as_one() -> None:
     """Its members are on the target version from the start, and each is left until its batch is done."""
     given = {**plan("b", "a"), "before": dict.fromkeys("abc", NEW), "deed": "restart"}

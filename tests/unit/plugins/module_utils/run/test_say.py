@@ -49,6 +49,7 @@ def test_a_paused_upgrade_that_is_resumed_has_no_cause_of_its_pause(records: Rec
     (after,) = records.task("read")["records"]
     assert (after["phase"], after["codes"], after["hold"]) == ("Paused", [], None)
     assert after["reason"].startswith("Resumed by ")
+    assert [{each["cause"] for each in one["conditions"]} for one in (before, after)] == [{"", said}, {""}]
 
 
 def test_an_upgrade_that_waits_for_something_else_still_says_so_after_a_pause(records: Records) -> None:
@@ -86,6 +87,7 @@ def test_an_upgrade_whose_points_are_approved_says_no_longer_that_it_waits_for_t
     records.task("approved", lock=None, approval="second")
     (both,) = records.task("read")["records"]
     assert (both["reason"].partition(" by ")[0], both["codes"]) == ("second was approved", [])
+    assert [{each["cause"] for each in found["conditions"]} for found in (one, both)] == [{"", said}, {""}]
 
 
 def test_a_point_that_has_moved_is_approved_anew(records: Records) -> None:
