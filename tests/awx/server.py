@@ -31,10 +31,14 @@ class Template:
     """The variables of its survey; None without one."""
     prompts: bool = False
     """Whether it asks for variables on launch."""
+    hidden: Sequence[str] = ()
+    """The variables of its survey whose questions are of the type `password`."""
+    slices: int = 1
 
     def shown(self) -> Json:
         """The template as AWX shows it."""
-        asks = {"ask_variables_on_launch": self.prompts, "survey_enabled": self.survey is not None}
+        asks: Json = {"ask_variables_on_launch": self.prompts, "survey_enabled": self.survey is not None}
+        asks |= {"job_slice_count": self.slices}
         return {"id": self.id, "type": "job_template", "name": self.name, **asks}
 
 
@@ -49,13 +53,16 @@ class Job:
     artifacts: Json = field(default_factory=dict)
     output: str = ""
     job_explanation: str = ""
+    hidden: Sequence[str] = ()
+    """The variables that no answer shows."""
     written: str = ""
     """The variables of its template as they are written there, if it was launched without any."""
 
     def shown(self, *, whole: bool) -> Json:
         """The job as AWX shows it; lists leave the artifacts out."""
         own = {"id": self.id, "type": "job", "status": self.status, "job_explanation": self.job_explanation}
-        own |= {"job_template": self.template, "extra_vars": self.written or json.dumps(self.extra_vars)}
+        given = {**self.extra_vars, **{each: "$encrypted$" for each in self.hidden if each in self.extra_vars}}
+        own |= {"job_template": self.template, "extra_vars": self.written or json.dumps(given)}
         return {**own, "artifacts": self.artifacts} if whole else own
 
     def end(self, status: str = "successful", output: str = "", **artifacts: Any) -> None:
@@ -103,7 +110,9 @@ class Awx:
         if template is None:
             return Answer(404, {"detail": "Not found."})
         if part == "survey_spec":
-            return Answer(200, {"name": "", "spec": [{"variable": each} for each in template.survey or ()]})
+            types = {each: "password" if each in template.hidden else "text" for each in template.survey or ()}
+            spec = [{"variable": name, "type": kind} for name, kind in types.items()]
+            return Answer(200, {"name": "", "spec": spec})
         if part == "launch" and request.method == "POST":
             return self._launch(template, dict(request.body.get("extra_vars") or {}))
         own = [each for each in self.jobs if each.template == number]
@@ -114,7 +123,7 @@ class Awx:
 
     def _launch(self, template: Template, given: Mapping[str, Any]) -> Answer:
         taken = {name: value for name, value in given.items() if template.prompts or name in (template.survey or ())}
-        job = Job(len(self.jobs) + 11, template.id, taken)
+        job = Job(len(self.jobs) + 11, template.id, taken, hidden=template.hidden)
         self.jobs.append(job)
         self.launched(job)
         if self.lose_launches:

@@ -2,7 +2,9 @@
 
 The sources of the rules are awx/api/serializers.py (`JobLaunchSerializer`, `JobListSerializer`) and awx/api/views: a
 launch drops variables that neither the survey nor the template asks for, a list has no artifacts, and an output too
-long for a page is only given as a download.
+long for a page is only given as a download. The answer to a question of the type `password` is hidden in every answer
+(`SurveyJobMixin.display_extra_vars` in awx/main/models/mixins.py), and a template with several slices launches a
+workflow job, which the answer names as `workflow_job` (`JobTemplateLaunch.post`).
 """
 
 from __future__ import annotations
@@ -50,6 +52,22 @@ class AwxJobs:
                 f"The job template {template['name']} of the AWX {self._server.host} does not ask for {CONSENT}, which"
                 " AWX would drop.",
                 f"Add a question for {CONSENT} to its survey, or have it prompt for variables on launch.",
+            )
+        if template.get("survey_enabled") and CONSENT in self._questions(template, "password"):
+            raise refusal(
+                "awx_consent_hidden",
+                f"The job template {template['name']} of the AWX {self._server.host} asks for {CONSENT} as for a"
+                " password, which AWX hides, so no job could be found again.",
+                f"Change the question for {CONSENT} in its survey to the type Text.",
+            )
+        with self._server.understood():
+            slices = int(template.get("job_slice_count") or 1)
+        if slices > 1:
+            raise refusal(
+                "awx_template_sliced",
+                f"The job template {template['name']} of the AWX {self._server.host} has {slices} slices, each of which"
+                " would be a run of its own.",
+                "Set its job slicing to 1.",
             )
 
     def jobs(self, consents: Collection[str]) -> Sequence[LaunchedJob]:
@@ -132,9 +150,13 @@ class AwxJobs:
             return None
         if not template.get("survey_enabled"):
             return set()
+        return self._questions(template)
+
+    def _questions(self, template: Json, kind: str = "") -> set[str]:
+        """The variables of the survey; only those whose questions are of this kind, if one is given."""
         answer = self._server.get(f"/job_templates/{template['id']}/survey_spec/")
         with self._server.understood():
-            return {str(each["variable"]) for each in answer["spec"]}
+            return {str(each["variable"]) for each in answer["spec"] if kind in ("", each["type"])}
 
 
 def _job(answer: Json) -> LaunchedJob:

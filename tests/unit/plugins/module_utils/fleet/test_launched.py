@@ -14,7 +14,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet import cluster_upgrade
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.awx_job import AwxJobs
-from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.awx_server import AwxServer
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.fleet_record import Cluster
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.folder import Folder
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.launched import LaunchedUpgrade
@@ -359,28 +358,6 @@ def test_what_a_launcher_needs_is_refused_before_anybody_consents(folder: Folder
     scheduler.api.objects[path]["spec"]["suspend"] = False
     with pytest.raises(Refusal, match="is not suspended"):
         scheduler.launcher().examine()
-
-
-def test_what_awx_lacks_is_refused_before_anybody_consents() -> None:
-    with Listening(Clock()) as listening:
-        there = OfAwx("")
-        there.url = listening.serve(there.awx).url
-        there.launcher().examine()
-        there.awx.templates[0].survey = ("target_version",)
-        with pytest.raises(Refusal, match="does not ask for upgrade_confirm, which AWX would drop"):
-            there.launcher().examine()
-        there.awx.templates[0].name = "another"
-        with pytest.raises(Refusal, match="has no job template north upgrade"):
-            there.launcher().examine()
-        with pytest.raises(Refusal, match="answers 401"):
-            AwxJobs(AwxServer(there.options(token="wrong")), "7").examine()
-        there.awx.away = True
-        with pytest.raises(Refusal, match="gives no answer: it answers 503"):
-            there.launcher().examine()
-    with pytest.raises(Refusal, match="There is no token"):
-        AwxServer(there.options(token=None))
-    with pytest.raises(Refusal, match="is not a plain HTTP URL"):
-        AwxServer(there.options(url="awx.example.com"))
 
 
 def test_a_job_of_awx_that_runs_is_found_behind_hundreds_of_later_ones(folder: Folder) -> None:
