@@ -15,13 +15,13 @@ from ..module_utils.run.batch import BatchSoFar
 from ..module_utils.run.canary_soak import EVERY
 from ..module_utils.run.failure import failure_of
 from ..module_utils.run.order import GROUP, HopOfPlan, hop_with, lined_up, sizes
-from ..module_utils.run.pace import delay_after
 from ..module_utils.run.start.request import REQUESTED
 from ..module_utils.run.steps import run_waits
 from .hosts_of_batch import failures_on_hosts, hosts_of, troubles, with_ends
 from .hosts_of_run import known_hosts, texts_in
 from .registered import OF_BATCH, of_system, registered
 from .run_options import SYSTEM, GivenVariables, OfHost, localhost, of_batch, of_pool
+from .settings_of_run import options_to_prepare
 from .variables import drains
 
 REPLACING = ("pod_ondelete_roll", "process_restart")
@@ -99,11 +99,9 @@ class BatchOfRun:
     def _of_act(self, module: str, state: Any) -> dict[str, Any]:
         batch = self.so_far.batch
         if module == "shard_allocation" and state == "prepared":
-            leaving = batch["members"] if batch.get("by") == "removal" else batch.get("drained", [])
-            moving = {"drained": leaving, "wait_timeout": self.so_far.seconds_left()} if leaving else {}
-            delay = delay_after((self.given("roll_begun") or {}).get("usual_seconds"))
-            waiting = {"node_left_delay": delay} if delay else {}
-            return {"batch": batch["members"], **waiting, **moving}
+            usual = (self.given("roll_begun") or {}).get("usual_seconds")
+            repeats = bool(self.variables.get("ansible_check_mode")) and not self.is_first()
+            return options_to_prepare(batch, usual, self.so_far.seconds_left, repeats=repeats)
         if module == "pool_image" and state == "present":
             return of_pool(of_system(self.given, "pool") or {})
         restarted = of_system(self.given, "roll_restarted") if module == "tell" else None

@@ -62,6 +62,14 @@ def test_an_upgrade_in_one_process(with_executor: World) -> None:
     assert deletions(with_executor, cluster) == sorted(before.pods)
 
 
+def test_a_check_shows_the_settings_of_the_run_once(here: World) -> None:
+    cluster = here.cluster(FROM)
+    checked = here.play(PLAYBOOK, cluster.variables(TO), "--check", "--diff")
+    assert checked.code == 0, checked.output
+    assert checked.output.count('"persistent cluster.routing.rebalance.enable"') == 1
+    assert checked.output.count('"persistent cluster.routing.allocation.enable"') == len(cluster.fingerprint().pods)
+
+
 def test_a_batch_has_few_tasks_and_none_that_only_skips(with_executor: World) -> None:
     done = with_executor.play(PLAYBOOK, with_executor.confirmed(with_executor.cluster(FROM).variables(TO)))
     counted = re.findall(r"^(\S+) +: ok=(\d+) .* skipped=(\d+) ", done.output, flags=re.MULTILINE)

@@ -84,6 +84,15 @@ def test_only_the_shards_that_would_be_lost_leave_a_batch_that_comes_back() -> N
     assert batch().options(*prepared) == {"batch": ["data-0"]}
 
 
+def test_a_check_shows_the_settings_of_the_whole_run_at_its_first_batch_only() -> None:
+    prepared, later = ("shard_allocation", {"state": "prepared"}), {GROUP: ["batch-00", "batch-01"]}
+    names = ("recoveries", "recovery_bytes", "node_left_delay")
+    assert batch(ansible_check_mode=True).options(*prepared) == {"batch": ["data-0"]}
+    assert batch(groups=later).options(*prepared) == {"batch": ["data-0"]}
+    left_out = batch(groups=later, ansible_check_mode=True).options(*prepared)
+    assert left_out == {"batch": ["data-0"], **dict.fromkeys(names)}
+
+
 def test_the_users_own_tasks_and_the_soak_come_first() -> None:
     assert parts(upgrade_tasks_before="a.yml", upgrade_soak_time="60") == [
         *["own_tasks.yml", "soak.yml", "down.yml", "back.yml"],
