@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.run import runs
 from kubernetes import client, config
 
 from tests.runs.sampled import one_in
@@ -17,7 +18,7 @@ from tests.runs.world import CalledCluster, World, world
 from tests.sandbox.kubernetes.kinds import PODS
 from tests.sandbox.web import Request
 from tests.scenarios.cluster import Fingerprint
-from tests.scenarios.playbook import PLAYBOOK
+from tests.scenarios.playbook import PLAN, PLAYBOOK
 
 FROM, TO = "2.19.6", "3.8.0"
 REPORT, STATUS = "stateful.upgrade.report", "stateful.upgrade.status"
@@ -68,6 +69,16 @@ def test_a_check_shows_the_settings_of_the_run_once(here: World) -> None:
     assert checked.code == 0, checked.output
     assert checked.output.count('"persistent cluster.routing.rebalance.enable"') == 1
     assert checked.output.count('"persistent cluster.routing.allocation.enable"') == len(cluster.fingerprint().pods)
+
+
+def test_a_plan_says_if_its_record_has_no_room_for_its_batches(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = here.cluster(FROM).variables(TO, upgrade_approvals=[{"name": "last", "after": 2}])
+    assert here.play(PLAN, given).code == 0
+    monkeypatch.setattr(runs, "SURE", 1)
+    monkeypatch.setattr(runs, "MOST", 850)
+    refused = here.play(PLAN, given)
+    assert refused.code != 0
+    assert "The upgrade would not stop for the approval last (after 2 batches)" in refused.message
 
 
 def test_a_batch_has_few_tasks_and_none_that_only_skips(with_executor: World) -> None:

@@ -12,13 +12,14 @@ from ..common.arguments import CONNECTIONS, RECORD, WAIT
 from ..common.errors import Refusal
 from ..common.side_by_side import ParallelWork, side_by_side
 from ..common.task import Contract, Outcome, Task, attempt
-from ..common.timestamps import utc_now
+from ..common.timestamps import now_text, utc_now
 from ..common.verdict import State, Verdict, combine
 from ..common.waiting import FIRST_ANSWER
 from ..common.words import printable
 from .begin_and_end import Parts, System, begin, counted, end, judge_same, part_of, with_arguments
 from .lock import upgrade_lock
 from .lock.guarding import under_lock
+from .lock.held_lock import who
 from .lock.lock import name_for
 from .lock.upgrade_lock import manage_lock
 from .output.plan_text import Words, plan_lines
@@ -26,9 +27,10 @@ from .pace import earlier_of, has_commenced, placed, seconds_a_batch
 from .record import kept_in, upgrade_record
 from .record.batches import deed_of
 from .record.phases import Phase, UpgradeEvent
-from .record.record import Record, going_on, leads_there
-from .record.record_keeping import read_records
+from .record.record import Record, going_on, leads_there, planned_record
+from .record.record_keeping import MOST, read_records
 from .record.requests import judge_standing
+from .record.room import SURE, judge_room
 from .start.approvals import Approval, covered, judge_aborted, judge_hold, judge_reached, points_in
 from .start.early_look import EARLY, early_questions
 from .start.refused_plan import note_outcome
@@ -240,6 +242,8 @@ def _plan(task: Task, system: System) -> Outcome:
     window = _window_of(task, system, planned.more)
     verdict = combine((order.verdict, *(outcome.verdict for outcome in found), same, place, reached, window))
     plan = {**planned.more, **_around(task, order, system)}
+    going = next((one for one in records if going_on(one, planned.more) is not None), None)
+    verdict = combine((verdict, _judge_room(task, plan, going)))
     start = start_of(task, plan, records, verdict)
     people = tuple(_said_by_people(task, plan, records))
     whole = combine((verdict, start, *people))
@@ -251,8 +255,14 @@ def _plan(task: Task, system: System) -> Outcome:
     if start.state is State.WAITING and not task.params["wait"]:
         whole = combine((to_fix(verdict), *people, start))
         planned = replace(planned, more={**planned.more, "to_fix": _early_findings(task, verdict)})
-    going = next((one for one in records if going_on(one, planned.more) is not None), None)
     return _shown(task, system, replace(planned, verdict=whole), going.approvals if going is not None else ())
+
+
+def _judge_room(task: Task, plan: Mapping[str, Any], earlier: Record | None) -> Verdict:
+    """Whether the record of this plan, which continues the `earlier` one, would have all of its batches."""
+    if len(plan["batches"]) <= SURE or task.params["record_kept_in"] == "none":
+        return Verdict()
+    return judge_room(planned_record(earlier, earlier, plan, task.run, who(), now_text()), MOST)
 
 
 def _announce_raised(task: Task, system: System, verdict: Verdict) -> None:
