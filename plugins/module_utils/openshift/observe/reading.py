@@ -36,18 +36,24 @@ def cluster_version(_name: str, item: Json) -> ClusterVersion:
         resource_version=text(metadata, "resourceVersion"),
         generation=whole(metadata, "generation", 0),
         observed_generation=whole(status, "observedGeneration", 0),
-        wanted=within(spec, "desiredUpdate", lambda found: text(found, "version", ""), {}),
+        wanted=within(spec, "desiredUpdate", lambda found: _applied(found, "version"), {}),
         desired=within(status, "desired", lambda found: text(found, "version", ""), {}),
         history=listed(status, "history", _entry, ()),
         updates={each.version: each for each in (*conditional, *plain)},
         conditions=conditions(status),
         upstream=text(spec, "upstream", ""),
-        wanted_image=within(spec, "desiredUpdate", lambda found: text(found, "image", ""), {}),
+        wanted_image=within(spec, "desiredUpdate", lambda found: _applied(found, "image"), {}),
         desired_image=within(status, "desired", lambda found: text(found, "image", ""), {}),
         wanted_more=within(spec, "desiredUpdate", lambda found: tuple(sorted(found.keys() - OWN_OR_KEPT)), {}),
         architecture=within(status, "desired", lambda found: text(found, "architecture", ""), {}),
         unmanaged=tuple(filter(None, listed(spec, "overrides", _unmanaged, ()))),
     )
+
+
+def _applied(update: Json, name: str) -> str:
+    """A field of a desired update that is to be applied; empty for one that is only checked. Only without a `mode` is
+    it applied: with `Preflight` its checks run, and nothing is updated (openshift/api, `Update.mode`)."""
+    return "" if text(update, "mode", "") else text(update, name, "")
 
 
 def _unmanaged(item: Json) -> str:

@@ -41,10 +41,11 @@ def _payloads(item: Json, version: str) -> int:
 def wanted(item: Json) -> tuple[str, str, bool] | None:
     """Version, image and force of the update that is wanted (`findUpdateFromConfig` in `pkg/cvo/updatepayload.go`).
 
-    A version without an image has to be among the available updates: one with a risk that applies takes its image.
+    A version without an image has to be among the available updates: one with a risk that applies takes its image. One
+    with a mode is only checked (openshift/api, `Update.mode`).
     """
     update = item["spec"].get("desiredUpdate")
-    if update is None or invalid(item):
+    if update is None or update.get("mode") or invalid(item):
         return None
     version, image, force = update.get("version", ""), update.get("image", ""), bool(update.get("force"))
     if image:
