@@ -253,14 +253,17 @@ def _done(work: Callable[[Task, Workload], Outcome], workload: Workload, task: T
 def _named(workload: Workload, verdict: Verdict) -> Verdict:
     return Verdict(
         tuple(
-            replace(
-                each,
-                message=f"{workload.title}: {each.message}",
-                remedy=_CONSENTS.sub(r"workloads.\1", each.remedy),
-            )
+            replace(each, message=f"{workload.title}: {each.message}", remedy=_remedy_of(each))
             for each in verdict.reasons
         )
     )
+
+
+def _remedy_of(reason: Reason) -> str:
+    """The remedy in the words of a run on Kubernetes nodes, whose batches follow from no elected manager."""
+    if (reason.state, reason.code) == (State.REFUSED, "elected_manager_not_alone"):
+        return "Let fewer Kubernetes nodes go at once, or move manager-eligible members to others."
+    return _CONSENTS.sub(r"workloads.\1", reason.remedy)
 
 
 def arguments_of(task: Task, workload: Workload, **own: Any) -> dict[str, Any]:

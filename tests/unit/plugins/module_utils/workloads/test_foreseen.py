@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate
 from ansible_collections.stateful.upgrade.plugins.module_utils.workloads import going_down
 
@@ -82,3 +82,11 @@ class Foreseen:
         task = Task({"workloads": [WORKLOAD], "kubernetes": {}, "lock": None, **WAITS})
         reasons = going_down.foreseen(task, batches, apart).verdict.reasons
         return [each.message.partition(": ")[2] for each in reasons]
+
+
+def test_no_remedy_names_an_option_that_a_run_on_kubernetes_nodes_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    reason = refused("elected_manager_not_alone", "a is it.", "Run again with hand_over=false: it goes alone.")
+    monkeypatch.setattr(health_gate, "run", lambda _task: Outcome(Verdict((reason,))))
+    params = {"workloads": [WORKLOAD], "batch": ["w-0", "w-1"], "kubernetes": {}, "lock": {}, **WAITS}
+    said = going_down.asked(Task(params=params), hands_over=False).verdict.reasons[0].remedy
+    assert said == "Let fewer Kubernetes nodes go at once, or move manager-eligible members to others."
