@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from ...common.release import Release, release_in
 from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
-from ..observe.minors import minors_between, next_minor
+from ..observe.minors import LAST_OF_4, minors_between, next_minor
 from ..observe.state import MULTI, AdminGate, ClusterVersion, OpenShift
 from ..observe.target import UpgradeTarget
 from .chain import chain_of, chain_text
@@ -49,7 +49,8 @@ def judge_target(
         return
     minors = minors_between(present, target.release)
     if minors > 1:
-        yield _skipped(present, target)
+        past = present.major < target.release.major and (present.major, present.minor) > LAST_OF_4
+        yield _past_the_last(present) if past else _skipped(present, target)
         return
     if minors == 1 and UPGRADEABLE not in without:
         yield from map(_acknowledgement, gates)
@@ -71,6 +72,11 @@ def _skipped(present: Release, target: UpgradeTarget) -> Reason:
             )
     said = f"From {present} to {target} a minor version would be skipped, which OpenShift does not support."
     return refused("minor_skipped", said, remedy)
+
+
+def _past_the_last(present: Release) -> Reason:
+    said = f"{present} has a later Kubernetes than OpenShift 5.0, which comes first, so no update leads there."
+    return refused("later_kubernetes", said, f"Give another version of {present.major}.")
 
 
 def _another_image(version: ClusterVersion, target: UpgradeTarget) -> Iterator[Reason]:

@@ -11,6 +11,9 @@ _AHEAD = {4: 13, 5: 36}
 minor version of 4: both are made of one branch (`pkg/operator/kubeletversionskewcontroller` of
 cluster-kube-apiserver-operator)."""
 
+LAST_OF_4 = (4, 23)
+"""The minor version of 4 whose Kubernetes 5.0 has."""
+
 
 def kubernetes_minor(release: Release) -> int:
     """The minor version of Kubernetes 1 that a version of OpenShift has."""

@@ -50,6 +50,7 @@ def test_the_last_version_is_a_property_in_an_annotation(properties: str | None,
         ("4.20.2 4.21.1", ""),
         ("4.19.4", ""),
         ("4.18.9 4.19.4", ""),
+        ("4.19.4 4.19.9", ""),
     ],
 )
 def test_a_later_upgrade_that_an_operator_holds_up_is_named_once(hops: str, said: str) -> None:
@@ -59,3 +60,24 @@ def test_a_later_upgrade_that_an_operator_holds_up_is_named_once(hops: str, said
     assert [said in each.message and "logging/loki.v5 (4.19)." in each.message for each in verdict.reasons] == (
         [True] if said else []
     )
+
+
+@pytest.mark.parametrize(
+    ("hops", "last", "named"),
+    [
+        ("4.22.1 5.0.0", (4, 22), ["4.22.1 to 5.0.0"]),
+        ("4.22.1 5.0.0", (4, 23), []),
+        ("4.22.1 5.0.0 5.1.0", (4, 23), ["5.0.0 to 5.1.0"]),
+        ("5.0.0 5.1.0", (4, 23), ["5.0.0 to 5.1.0"]),
+        ("4.23.1 5.0.0 5.1.0", (4, 23), ["4.23.1 to 5.0.0"]),
+        ("5.0.0 5.1.0", (5, 1), []),
+    ],
+)
+def test_an_operator_for_the_last_minor_version_of_4_supports_the_first_of_5(
+    hops: str, last: tuple[int, int], named: list[str]
+) -> None:
+    """OLM on 4.22 asks for 4.23, whatever follows."""
+    verdict = judge_operators_of_olm((OlmOperator("a/b", last),), [Release.parse(each) for each in hops.split()])
+    assert [any(f"from {each} waits" in reason.message for each in named) for reason in verdict.reasons] == [
+        True
+    ] * len(named)

@@ -78,6 +78,13 @@ def test_the_first_version_of_5_is_another_minor_version_of_4() -> None:
     assert (skipped.code, skipped.remedy) == ("minor_skipped", "Upgrade to a version 5.0 first.")
 
 
+def test_a_version_of_4_with_a_later_kubernetes_does_not_lead_to_5() -> None:
+    past = version(desired="4.24.1", history=(HistoryEntry("4.24.1", "Completed", "", ""),))
+    (skipped,) = judged(past, "5.0.2").reasons
+    assert (skipped.code, skipped.remedy) == ("later_kubernetes", "Give another version of 4.")
+    assert "so no update leads there" in skipped.message
+
+
 def test_a_minor_version_that_is_commenced_needs_no_upgradeable_cluster() -> None:
     newest = HistoryEntry("4.19.0", "Partial", "2026-02-01T00:00:00Z", "")
     going = version(wanted="4.19.0", desired="4.19.0", history=(newest, *version().history), conditions=NO_MINORS)
