@@ -108,6 +108,12 @@ def manager_missing(node: str, image: str) -> Reason:
     return waiting("manager_missing", said, remedy, about=node)
 
 
+def backing_image_copied(copies: Collection[str], node: str) -> Reason:
+    """The wait for copies of backing images, which the instance manager of the v2 data engine makes itself."""
+    said = f"The instance manager of node {node} makes copies of backing images: {enumerate_few(copies)}."
+    return waiting("backing_image_copied", said, "Let them end, or delete the backing images.", about=node)
+
+
 def not_accepted(node: str, volumes: list[str], instances: list[str]) -> Reason:
     """The refusal to replace an instance manager in which something runs."""
     what = f"volumes {enumerate_few(volumes)} are attached" if volumes else f"{enumerate_few(instances)} run"

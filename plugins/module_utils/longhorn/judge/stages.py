@@ -21,6 +21,7 @@ from .reasons import (
     POD_EVENTS,
     REPLACEMENT,
     WITHOUT_SNAPSHOT,
+    backing_image_copied,
     disks_wait,
     engine_node_changed,
     engine_node_unknown,
@@ -233,6 +234,7 @@ def _leave(seen: Longhorn, node: Node, wanted: WantedSwitch, old: list[InstanceM
     if not proof.passed:
         return SwitchStep(SwitchStage.REPLACING, (), proof)
     coming = [reason for each in arriving(seen, node.name) for reason in unsettled(each)]
+    coming += [backing_image_copied(each.copying, node.name) for each in old if each.copying]
     if coming or unfit:
         return _waits(SwitchStage.REPLACING, *coming, *unfit)
     said = f"The instance manager of node {node.name} is being replaced."

@@ -236,6 +236,8 @@ class InstanceManager:
     """The names of its instances that run or start."""
     version: str = ""
     """Its resourceVersion: each instance that comes or goes changes it."""
+    copying: tuple[str, ...] = ()
+    """The backing images of which it makes a copy on a disk."""
 
     @property
     def running(self) -> bool:
