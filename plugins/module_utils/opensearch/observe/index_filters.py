@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...common.reading import Json, named, part, text, within
+from ...common.reading import Json, named, part, within
+from .settings import names_in
 
 REQUIRE, INCLUDE, EXCLUDE = "require", "include", "exclude"
 KINDS = (REQUIRE, INCLUDE, EXCLUDE)
@@ -39,9 +40,9 @@ def parse_filters(answer: Json) -> Mapping[str, IndexFilters]:
 
 def _filters(_name: str, index: Json) -> IndexFilters:
     rules = within(index, "settings.index.routing.allocation", dict, {})
-    tiers = text(part(rules, INCLUDE, {}), PREFERENCE, "")
+    tiers = names_in(part(rules, INCLUDE, {}).get(PREFERENCE))
     require, include, exclude = (dict(_leaves(part(rules, kind, {}))) for kind in KINDS)
-    return IndexFilters(require, include, exclude, tuple(each.strip() for each in tiers.split(",") if each.strip()))
+    return IndexFilters(require, include, exclude, tuple(tiers))
 
 
 def _leaves(of: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

@@ -213,6 +213,14 @@ def test_filters_of_indices_are_read() -> None:
     assert parse_filters({}) == {}
 
 
+@pytest.mark.parametrize(("given", "tiers"), [(["data_hot", "data_warm"], ("data_hot", "data_warm")), (None, ())])
+def test_a_preference_of_a_tier_in_another_form_is_read(given: Any, tiers: tuple[str, ...]) -> None:
+    """OpenSearch does not know the setting, and takes and returns what it is given (see `_as_read`)."""
+    rules = {"include": {"_tier_preference": given}, "require": {"temp": "hot"}}
+    indices = {"logs": {"settings": {"index": {"routing": {"allocation": rules}}}}}
+    assert parse_filters({"metadata": {"indices": indices}}) == {"logs": IndexFilters({"temp": "hot"}, tiers=tiers)}
+
+
 def test_of_several_exclusions_of_elasticsearch_it_is_not_known_which_one_is_in_force() -> None:
     settings = Settings({EXCLUDE: "a", f"{EXCLUDING}zone": "west"}, {})
     elastic = {name: {**info(name, "8.19.4"), "build_flavor": "default"} for name in "abc"}
