@@ -60,7 +60,12 @@ def refuse_user_alone(options: Mapping[str, Any], name: str) -> None:
             "opensearch_connection_options",
             f"The user {options['username']} of OpenSearch ({name}.username) has no password.",
             f"Set {name}.password"
-            + (" (or the environment variable OPENSEARCH_PASSWORD)." if name == "opensearch" else "."),
+            + (
+                " (or the environment variable OPENSEARCH_PASSWORD), or leave out the user name"
+                " (also OPENSEARCH_USERNAME) if the cluster asks for no user."
+                if name == "opensearch"
+                else "."
+            ),
         )
 
 

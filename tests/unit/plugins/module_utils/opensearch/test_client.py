@@ -50,7 +50,8 @@ def test_without_a_user_nobody_is_named(api: Api) -> None:
 @pytest.mark.parametrize("password", [None, ""])
 def test_a_user_without_a_password_is_refused_before_anything_is_asked(api: Api, password: str | None) -> None:
     given: dict[str, Any] = {"hosts": [api.url], "username": "me", "password": password}
-    with pytest.raises(Refusal, match=r"user me .* has no password\. Set opensearch\.password \(or .*OPENSEARCH_PASSW"):
+    fix = r"Set opensearch\.password \(or .*OPENSEARCH_PASSWORD\), or leave out .* \(also OPENSEARCH_USERNAME\)"
+    with pytest.raises(Refusal, match=rf"user me .* has no password\. {fix}"):
         connect(given)
     with pytest.raises(Refusal, match=r"Set opensearch\.after\.password\."):
         connect({"hosts": [api.url], "after": given})
