@@ -68,6 +68,15 @@ def test_a_web_page_is_no_answer_of_a_server_that_restarts(api: Api, kind: str) 
         connect({"hosts": [api.url]}).get(PATH)
 
 
+@pytest.mark.parametrize(("status", "waits"), [(502, True), (503, True), (504, True), (401, False), (403, False)])
+def test_a_page_of_a_proxy_is_judged_by_its_status(api: Api, status: int, waits: bool) -> None:
+    api.answers[:] = [(status, "<html><body>nginx</body></html>", {"Content-Type": "text/html"})] * 9
+    with pytest.raises(Refusal) as caught:
+        connect({"hosts": [api.url]}).get(PATH)
+    assert isinstance(caught.value, Unreachable) is waits
+    assert not isinstance(caught.value, NoConnection)
+
+
 @pytest.mark.parametrize(("says", "listens"), [(b"This is not an HTTP port", False), (b"", True)])
 def test_a_port_of_the_transport_is_no_outage(says: bytes, listens: bool) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
