@@ -20,7 +20,7 @@ def test_a_limit_of_zero_refuses_the_plan_until_it_is_gone(way: str) -> None:
         limit = f"{ROUTING}.node_concurrent_{way}_recoveries"
         cluster.ask("/_cluster/settings", "PUT", {"persistent": {limit: "0"}})
         refused = here.play(PLAN, cluster.variables(TO))
-        assert f"{limit} is set to 0, so no shard recovers" in refused.message
+        assert f"{limit} is set to 0, so no replica recovers" in refused.message
         cluster.ask("/_cluster/settings", "PUT", {"persistent": {limit: None}})
         assert here.play(PLAN, cluster.variables(TO)).code == 0
 

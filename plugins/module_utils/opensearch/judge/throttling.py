@@ -20,6 +20,10 @@ LIMITS = tuple(
     f"{ROUTING}node_{each}_recoveries" for each in ("concurrent_incoming", "concurrent_outgoing", "initial_primaries")
 )
 """The limits that no change of a run raises."""
+_STOPPED = dict(
+    zip(LIMITS, ("no replica recovers", "no replica recovers", "no primary is read from its disk"), strict=True)
+)
+"""What a limit of 0 stops (server source, ThrottlingAllocationDecider)."""
 LEAST = 1024**2
 """Bytes a second below which a remark names the limit: a gigabyte takes more than a quarter of an hour."""
 _UNITS = ("", "k", "m", "g", "t", "p")
@@ -53,7 +57,7 @@ def judge_limits(settings: Settings) -> Iterator[Reason]:
         if value is not None and re.fullmatch(r"\+?0+", str(value).strip()):
             yield refused(
                 "recoveries_disabled",
-                f"{name} is set to {value}, so no shard recovers: copies could not come back after a restart.",
+                f"{name} is set to {value}, so {_STOPPED[name]}: copies could not come back after a restart.",
                 f"Set {name} to null, then run again.",
             )
     given = settings.effective(RECOVERY_BYTES)
