@@ -112,7 +112,7 @@ class Awx:
         if part == "survey_spec":
             types = {each: "password" if each in template.hidden else "text" for each in template.survey or ()}
             spec = [{"variable": name, "type": kind} for name, kind in types.items()]
-            return Answer(200, {"name": "", "spec": spec})
+            return Answer(200, {"name": "", "spec": spec} if spec else {})
         if part == "launch" and request.method == "POST":
             return self._launch(template, dict(request.body.get("extra_vars") or {}))
         own = [each for each in self.jobs if each.template == number]

@@ -156,7 +156,8 @@ class AwxJobs:
         """The variables of the survey; only those whose questions are of this kind, if one is given."""
         answer = self._server.get(f"/job_templates/{template['id']}/survey_spec/")
         with self._server.understood():
-            return {str(each["variable"]) for each in answer["spec"] if kind in ("", each["type"])}
+            # Once its survey is deleted, a template has {}, and `survey_enabled` stays (`display_survey_spec`).
+            return {str(each["variable"]) for each in answer.get("spec", ()) if kind in ("", each["type"])}
 
 
 def _job(answer: Json) -> LaunchedJob:

@@ -26,7 +26,9 @@ def test_what_awx_lacks_is_refused_before_anybody_consents() -> None:
         for there.awx.templates[0].prompts in (False, True):
             with pytest.raises(Refusal, match="asks for upgrade_confirm as for a password, which AWX hides"):
                 there.launcher().examine()
-        there.awx.templates[0].hidden, there.awx.templates[0].slices = (), 3
+        there.awx.templates[0].hidden, there.awx.templates[0].survey = (), ()
+        there.launcher().examine()
+        there.awx.templates[0].slices = 3
         with pytest.raises(Refusal, match="has 3 slices"):
             there.launcher().examine()
         there.awx.templates[0].name = "another"
