@@ -19,7 +19,7 @@ from ..observe.target import UpgradeTarget
 from .health import is_held_by_person
 from .legs import Leg, legs_of
 
-MOST_SETS = 500
+MOST_SETS = 2_000
 """The most sets of Kubernetes nodes that are asked about. With more of them a pool counts as away as a whole."""
 
 

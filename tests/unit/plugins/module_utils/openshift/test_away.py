@@ -45,14 +45,20 @@ def test_one_of_each_pool_may_be_away_at_once_but_no_arbiter_with_a_master(seen:
 
 
 def test_any_of_a_pool_may_be_away_at_once_and_the_whole_pool_counts_where_that_would_be_too_many_sets() -> None:
-    names = tuple(f"i-{number:02}" for number in range(30))
+    names = tuple(f"i-{number:02}" for number in range(60))
     few = away_with_control_plane(labelled({"infra": 2}, infra=names[:10]))
     assert len(few) == len({*map(tuple, few)}) == 3 * 45
     assert ["m-0", "i-00", "i-09"] in few
     assert away_with_control_plane(labelled({"infra": 2}, infra=names)) == [[each, *names] for each in MASTERS]
-    two = away_with_control_plane(labelled({"infra": 2, "logs": 2}, infra=names[:10], logs=names[10:14]))
-    assert len(two) == 3 * 6
-    assert ["m-0", *names[:10], "i-10", "i-13"] in two
+    two = away_with_control_plane(labelled({"infra": 2, "logs": 2}, infra=names[:12], logs=names[12:20]))
+    assert len(two) == 3 * 28
+    assert ["m-0", *names[:12], "i-12", "i-19"] in two
+
+
+def test_large_pools_and_several_ones_that_go_one_by_one_are_not_taken_for_away_as_a_whole() -> None:
+    names = tuple(f"i-{number:03}" for number in range(500))
+    assert {len(each) for each in away_with_control_plane(labelled(infra=names))} == {2}
+    assert {len(each) for each in away_with_control_plane(labelled(infra=names[:14], logs=names[14:28]))} == {3}
 
 
 @pytest.mark.parametrize(
