@@ -90,6 +90,15 @@ CASES: list[tuple[str, dict[str, float], int, set[str]]] = [
     ("no problem before the start", series(pending(starting(20))), 60, set()),
     ("a late start", series(pending(starting(-1, delayed=AT))), 60, {"StatefulUpgradeDelayed"}),
     ("a pause", series(measures_of(replace(RUNNING, phase=Phase.PAUSED))), 600, set()),
+    *(
+        (
+            f"a stop for {code}",
+            series(measures_of(replace(RUNNING, phase=Phase.PAUSED, codes=(code,)))),
+            600,
+            set[str](),
+        )
+        for code in ("approval_missing", "next_hop", "paused_on_request", "starts_later", "window_closed")
+    ),
     ("a long pause", series(measures_of(replace(RUNNING, phase=Phase.PAUSED))), 800, {"StatefulUpgradePaused"}),
     ("a missed window", series(measures_of(replace(RUNNING, phase=Phase.FAILED))), 60, {"StatefulUpgradeMissed"}),
     ("an end", series(measures_of(replace(RUNNING, phase=Phase.COMPLETED))), 800, set()),
