@@ -205,10 +205,6 @@ def _of_primary(situation: _Situation, subject: str, expectation: Expectation, a
     red, leave = "the cluster is red", "or name the index in allow_red_indices, and it is left as it is"
     if situation.kind is _CopyKind.ALLOWED:
         return remark("primary_unassigned", f"{subject} {are} not assigned, as allowed by allow_red_indices.")
-    if situation.kind in {_CopyKind.UNEXPLAINED, _CopyKind.PENDING}:
-        said = situation.answer or "nothing yet"
-        text = f"{subject} {are} not assigned (the server says: {said}): {red}."
-        return waiting("primary_unassigned", text, IF_THROTTLED if said == THROTTLED else "")
     if situation.kind is _CopyKind.WITHOUT_COPY:
         text = f"{subject} {are} not assigned, because no member of the cluster holds a valid copy: {red}."
         remedy = (
@@ -216,6 +212,10 @@ def _of_primary(situation: _Situation, subject: str, expectation: Expectation, a
             f" empty or stale copy, {leave}."
         )
         return (refused if expectation.complete else waiting)("primary_unassigned", text, remedy)
+    if situation.kind in {_CopyKind.UNEXPLAINED, _CopyKind.PENDING}:
+        said = situation.answer or "nothing yet"
+        text = f"{subject} {are} not assigned (the server says: {said}): {red}."
+        return waiting("primary_unassigned", text, IF_THROTTLED if said == THROTTLED else "")
     if "max_retry" in dict(situation.deciders):
         text = f"{subject} failed to recover too often (decider max_retry): {red}."
         return refused("primary_unassigned", text, f"{_RETRY}, {leave}.")
