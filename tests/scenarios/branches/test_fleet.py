@@ -141,7 +141,7 @@ def test_a_fleet_goes_wave_by_wave_and_stops_at_a_failure(clusters: Clusters) ->
     assert "on 2 clusters in 2 waves" in wrong.output
     assert "Nothing to do: every member runs 3.8.0." in wrong.output
     assert {*clusters.states().values()} == {"done"}, "a look at plans changes no record"
-    assert "north: upgrade_soak_tim is not a variable of the playbook plan" in wrong.message
+    assert "Cluster north has no plan: upgrade_soak_tim is not a variable of the playbook plan" in wrong.message
 
 
 def _failing(folder: Path) -> Path:
