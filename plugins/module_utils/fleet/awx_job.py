@@ -19,6 +19,8 @@ from .awx_server import AwxServer
 from .launching import JobState, LaunchedJob
 
 CONSENT = "upgrade_confirm"
+TAKES_ANY = "ask_variables_on_launch"
+"""The field of a template that says whether a launch may give it any variable."""
 _ENDS = {
     "successful": JobState.SUCCEEDED,
     "failed": JobState.FAILED,
@@ -45,15 +47,15 @@ class AwxJobs:
     def examine(self) -> None:
         """See `Launcher`."""
         template = self._found()
-        asked = self._asked(template)
-        if asked is not None and CONSENT not in asked:
+        questions = self._questions(template)
+        if not template.get(TAKES_ANY) and CONSENT not in questions:
             raise refusal(
                 "awx_template_without_consent",
                 f"The job template {template['name']} of the AWX {self._server.host} does not ask for {CONSENT}, which"
                 " AWX would drop.",
                 f"Add a question for {CONSENT} to its survey, or have it prompt for variables on launch.",
             )
-        if template.get("survey_enabled") and CONSENT in self._questions(template, "password"):
+        if questions.get(CONSENT) == "password":
             raise refusal(
                 "awx_consent_hidden",
                 f"The job template {template['name']} of the AWX {self._server.host} asks for {CONSENT} as for a"
@@ -88,8 +90,8 @@ class AwxJobs:
         """See `Launcher`."""
         template = self._found()
         whole = {**variables, CONSENT: digest}
-        asked = self._asked(template)
-        given = {name: value for name, value in whole.items() if asked is None or name in asked}
+        asked = whole if template.get(TAKES_ANY) else self._questions(template)
+        given = {name: value for name, value in whole.items() if name in asked}
         answer = self._server.post(f"/job_templates/{template['id']}/launch/", {"extra_vars": given})
         with self._server.understood():
             return LaunchedJob(str(int(answer["job"])), int(answer["job"]), digest, JobState.RUNNING, "pending")
@@ -144,20 +146,14 @@ class AwxJobs:
         (self._known,) = found
         return self._known
 
-    def _asked(self, template: Json) -> set[str] | None:
-        """The variables that a launch may give; None if the template takes any."""
-        if template.get("ask_variables_on_launch"):
-            return None
+    def _questions(self, template: Json) -> dict[str, str]:
+        """The kind of question of each variable in the survey of a template; empty without a survey."""
         if not template.get("survey_enabled"):
-            return set()
-        return self._questions(template)
-
-    def _questions(self, template: Json, kind: str = "") -> set[str]:
-        """The variables of the survey; only those whose questions are of this kind, if one is given."""
+            return {}
         answer = self._server.get(f"/job_templates/{template['id']}/survey_spec/")
         with self._server.understood():
             # Once its survey is deleted, a template has {}, and `survey_enabled` stays (`display_survey_spec`).
-            return {str(each["variable"]) for each in answer.get("spec", ()) if kind in ("", each["type"])}
+            return {str(each["variable"]): str(each["type"]) for each in answer.get("spec", ())}
 
 
 def _job(answer: Json) -> LaunchedJob:
