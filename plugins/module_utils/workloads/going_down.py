@@ -29,6 +29,7 @@ from ..longhorn import health_gate as longhorn
 from ..longhorn.judge.gate import may_go_down
 from ..longhorn.observe.kinds import NAMESPACE as OF_LONGHORN
 from ..longhorn.observe.look import look as look_at_longhorn
+from ..longhorn.observe.state import Longhorn
 from ..opensearch import health_gate
 from ..opensearch.act import allocation
 from ..opensearch.gate import BEFORE_STOP, JOINED
@@ -94,8 +95,7 @@ def _places_of(task: Task, workload: Workload, groups: Groups) -> Groups:
         listed = health_gate.placed_members(replace(task, params=arguments_of(task, workload, moment=BEFORE_BATCH)))
         there = {each.kubernetes_node for each in listed}
     else:
-        client, namespace = kubernetes(task.params["kubernetes"]), workload.namespace or OF_LONGHORN
-        there = {*task.ask(lambda: look_at_longhorn(client, namespace)).nodes}
+        there = {*_volumes(task, workload).nodes}
     return within_places(groups, there) or groups[:1]
 
 
@@ -222,11 +222,15 @@ def _asked_once(name: str) -> Reason:
 
 def _foreseen_volumes(task: Task, workload: Workload, groups: Mapping[str, Groups]) -> Iterator[Reason]:
     """The volumes that will never let a batch go. Any other hindrance may have passed by then."""
-    client, namespace = kubernetes(task.params["kubernetes"]), workload.namespace or OF_LONGHORN
-    seen = task.ask(lambda: look_at_longhorn(client, namespace))
+    seen = _volumes(task, workload)
     for nodes in (nodes for found in groups.values() for nodes in within_places(found, seen.nodes)):
         reasons = may_go_down(seen, nodes, ()).reasons
         yield from (each for each in reasons if (each.state, each.code) == (State.REFUSED, "last_replica"))
+
+
+def _volumes(task: Task, workload: Workload) -> Longhorn:
+    client, namespace = kubernetes(task.params["kubernetes"]), workload.namespace or OF_LONGHORN
+    return task.ask(lambda: look_at_longhorn(client, namespace))
 
 
 def _of_each(task: Task, work: Callable[[Task, Workload], Outcome], *, until_failure: bool = False) -> Outcome:
