@@ -255,11 +255,12 @@ def remove_pods(task: Task, client: KubernetesClient, find: Callable[[], Iterabl
 
 def _remove(task: Task, client: KubernetesClient, model: Model) -> None:
     """Remove every throw-away pod of this model, including those that a killed run left behind."""
+    cause: Refusal | None
     try:
         left = remove_pods(task, client, lambda: _found(client, model))
-        causes, named = list(left.values()), f" ({enumerate_few(left)})"
+        cause, named = next(iter(left.values()), None), f" ({enumerate_few(left)})"
     except Refusal as error:
-        causes, named = [error], ""
-    for cause in causes[:1]:
+        cause, named = error, ""
+    if cause is not None:
         pods = f"Pods with label {POOL_LABEL}={model.key}"
         task.warn(f"{pods} could not be removed{named}: {cause} Delete them.")
