@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.runs.world import world
+from tests.runs.world import CalledCluster, World, world
 from tests.scenarios.playbook import PLAN, PLAYBOOK
 
 FROM, TO = "2.19.6", "3.8.0"
@@ -13,13 +13,19 @@ INCLUDE, REQUIRE = "cluster.routing.allocation.include._name", "cluster.routing.
 AWARENESS = "cluster.routing.allocation.awareness.attributes"
 
 
+def with_three_copies(here: World) -> CalledCluster:
+    """A cluster of three members, each with a copy of the one shard."""
+    cluster = here.cluster(FROM)
+    cluster.ask("/logs", "PUT", {"settings": {"number_of_shards": 1, "number_of_replicas": 2}})
+    cluster.until_green()
+    return cluster
+
+
 @pytest.mark.parametrize("setting", [CLUSTER, INDEX, INCLUDE, REQUIRE, AWARENESS])
 def test_a_member_that_keeps_copies_against_a_filter_refuses_the_plan_until_it_is_gone(setting: str) -> None:
     """Three copies on three members fit nowhere else, so the cluster stays green."""
     with world() as here:
-        cluster = here.cluster(FROM)
-        cluster.ask("/logs", "PUT", {"settings": {"number_of_shards": 1, "number_of_replicas": 2}})
-        cluster.until_green()
+        cluster = with_three_copies(here)
         member = f"{cluster.name}-members-0"
 
         def put(value: str | None) -> None:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from tests.runs.test_filters import TO, with_three_copies
 from tests.runs.world import world
 from tests.scenarios.playbook import PLAN, PLAYBOOK
 
-FROM, TO = "2.19.6", "3.8.0"
 ROUTING = "cluster.routing.allocation"
 
 
 @pytest.mark.parametrize("way", ["incoming", "outgoing"])
 def test_a_limit_of_zero_refuses_the_plan_until_it_is_gone(way: str) -> None:
     with world() as here:
-        cluster = here.cluster(FROM)
-        cluster.ask("/logs", "PUT", {"settings": {"number_of_shards": 1, "number_of_replicas": 2}})
-        cluster.until_green()
+        cluster = with_three_copies(here)
         limit = f"{ROUTING}.node_concurrent_{way}_recoveries"
         cluster.ask("/_cluster/settings", "PUT", {"persistent": {limit: "0"}})
         refused = here.play(PLAN, cluster.variables(TO))
@@ -28,9 +26,7 @@ def test_a_limit_of_zero_refuses_the_plan_until_it_is_gone(way: str) -> None:
 def test_a_wait_for_copies_that_are_throttled_names_the_limits() -> None:
     """The limit of both directions is not raised with `upgrade_recoveries=0`."""
     with world() as here:
-        cluster = here.cluster(FROM)
-        cluster.ask("/logs", "PUT", {"settings": {"number_of_shards": 1, "number_of_replicas": 2}})
-        cluster.until_green()
+        cluster = with_three_copies(here)
         limit = f"{ROUTING}.node_concurrent_recoveries"
         cluster.ask("/_cluster/settings", "PUT", {"persistent": {limit: "0"}})
         given = {**cluster.variables(TO), "upgrade_recoveries": 0}
