@@ -91,19 +91,22 @@ def pools(ask: Asking) -> Iterator[Any]:
     ask.until(lambda: ask("GET", f"{here}/serviceaccounts/default").status == 200)
     ask("POST", path, probe_set("data", 2))
 
-    def status() -> Json:
-        found: Json = ask("GET", f"{path}/data").body["status"]
-        return found
+    def counted(ready: int, updated: int) -> Json:
+        """The status of the pool once it has counted its pods: that which was looked at, since the next may differ."""
+        found: Json = {}
 
-    def settled(ready: int) -> bool:
-        whole = len(ask("GET", f"{here}/pods").body["items"]) == ready
-        pool = ask("GET", f"{path}/data").body
-        counted = [pool["status"].get(name) for name in ("replicas", "readyReplicas", "availableReplicas")]
-        seen = pool["status"].get("observedGeneration") == pool["metadata"]["generation"]
-        return whole and seen and counted == [ready] * 3
+        def settled() -> bool:
+            pool = ask("GET", f"{path}/data").body
+            found.clear()
+            found.update(pool["status"])
+            counts = [found.get(name) for name in ("replicas", "readyReplicas", "availableReplicas", "updatedReplicas")]
+            seen = found.get("observedGeneration") == pool["metadata"]["generation"]
+            return seen and counts == [ready] * 3 + [updated] and len(ask("GET", f"{here}/pods").body["items"]) == ready
 
-    ask.until(lambda: settled(2))
-    yield _counts(status())
+        ask.until(settled)
+        return _counts(found)
+
+    yield counted(2, updated=2)
     yield [_shown(each) for each in ask("GET", f"{here}/pods").body["items"]]
     claims = ask("GET", f"{here}/persistentvolumeclaims").body["items"]
     yield [[each["metadata"]["name"], each["metadata"]["labels"], each["status"]["phase"]] for each in claims]
@@ -112,13 +115,11 @@ def pools(ask: Asking) -> Iterator[Any]:
     uid = ask("GET", f"{here}/pods/data-0").body["metadata"]["uid"]
     dying = ask("DELETE", f"{here}/pods/data-0", {"preconditions": {"uid": uid}})
     yield [dying.status, dying.body["kind"], dying.body["metadata"]["deletionGracePeriodSeconds"]]
-    # The pod that is deleted still counts as Ready, so it may vanish between two looks: then no pod has its name.
-    ask.until(lambda: settled(2) and ask("GET", f"{here}/pods/data-0").body["metadata"].get("uid", uid) != uid)
-    yield _counts(status())
+    # The pod that is deleted counts as Ready until it is gone: only the new one is of the new template.
+    yield counted(2, updated=1)
     yield [each["spec"]["containers"][0]["image"] for each in ask("GET", f"{here}/pods").body["items"]]
     ask("PATCH", f"{path}/data", {"spec": {"replicas": 1}}, media_type=MERGE)
-    ask.until(lambda: settled(1))
-    yield _counts(status())
+    yield counted(1, updated=1)
     told = ask("GET", f"{here}/events", fieldSelector="involvedObject.kind=StatefulSet").body["items"]
     yield sorted({(each["reason"], each["message"], each["source"]["component"]) for each in told})
     yield outcome(ask("DELETE", f"{path}/data"))
