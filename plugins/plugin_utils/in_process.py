@@ -65,7 +65,7 @@ OVER = "\r\x1b[2K"
 """Moves the cursor to the start of its line, and clears the line."""
 
 # Plugins are loaded in the controller before it forks its workers; these calls work only there.
-load_early(("kubernetes", "opensearchpy"))
+load_early(("urllib3", "kubernetes"))
 load_early(f"{__name__.rpartition('.plugin_utils.')[0]}.lookup.{each}" for each in ("batch_of_run", "order_of_run"))
 load_filters_early()
 show_lines_at_once()

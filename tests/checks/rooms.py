@@ -56,7 +56,6 @@ IMPURE = frozenset(
         "asyncio",
         "http",
         "kubernetes",
-        "opensearchpy",
         "os",
         "random",
         "requests",

@@ -47,7 +47,6 @@ NEEDED = (
     "ansible.plugins.connection.local",
     "ansible.plugins.strategy.linear",
     "kubernetes",
-    "opensearchpy",
 )
 """All that takes long, and is the same in each run."""
 

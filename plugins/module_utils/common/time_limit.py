@@ -90,10 +90,14 @@ def limited(base: Any, limit: TimeLimit) -> Any:
     return Limited
 
 
-def limit_pools(manager: Any, limit: TimeLimit) -> None:
-    """Make all connections of a pool manager of urllib3 obey the limit."""
+def limit_pools(manager: Any, limit: TimeLimit, changed: Callable[[Any], Any] | None = None) -> None:
+    """Make all connections of a pool manager of urllib3 obey the limit; `changed`, if given, makes their class."""
     manager.pool_classes_by_scheme = {
-        scheme: type("LimitedPool", (pool,), {"ConnectionCls": limited(pool.ConnectionCls, limit)})
+        scheme: type(
+            "LimitedPool",
+            (pool,),
+            {"ConnectionCls": limited(changed(pool.ConnectionCls) if changed else pool.ConnectionCls, limit)},
+        )
         for scheme, pool in manager.pool_classes_by_scheme.items()
     }
 

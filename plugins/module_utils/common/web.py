@@ -9,11 +9,12 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
+from .connection_pools import connection_pools
 from .errors import Refusal, Unreachable, refusal, root_cause
 from .packages import needed
 from .proxies import proxy_for
 from .proxy_faults import ProxyRoute
-from .time_limit import CONNECTING, TimeLimit, limit_pools, retrying
+from .time_limit import CONNECTING, TimeLimit, retrying
 
 AGENT = "stateful.upgrade"
 LONGEST = 1024
@@ -143,10 +144,7 @@ def _asked(
         remedy = "Correct HTTPS_PROXY or HTTP_PROXY in the environment."
         raise refusal("proxy_unusable", f"The proxy of the environment cannot be used: {error}.", remedy) from None
     way, tls = ProxyRoute(proxy, urlsplit(url).netloc.rpartition("@")[2], "HTTPS_PROXY"), trust.options()
-    manager = (
-        urllib3.ProxyManager(proxy.url, proxy_headers=proxy.headers(), **tls) if proxy else urllib3.PoolManager(**tls)
-    )
-    limit_pools(manager, limit)
+    manager = connection_pools(limit, proxy, **tls)
     limit.begin()
     again = retrying(limit, total=2, status_forcelist=PASSING, backoff_factor=0.5)
     time = urllib3.Timeout(connect=min(seconds, CONNECTING), read=seconds)

@@ -37,7 +37,6 @@ NEEDED = (
     "ansible.plugins.connection.local",
     "ansible.plugins.strategy.linear",
     "kubernetes",
-    "opensearchpy",
 )
 """Everything that takes long to import, and is the same in each run."""
 INVENTORIES = ("host_list", "script", "auto", "yaml", "ini", "toml")

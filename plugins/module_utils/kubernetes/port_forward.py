@@ -127,6 +127,21 @@ class PortForward:
         return selector, ports[wanted]
 
 
+def forwarded(base: Any, forward: PodForward | PortForward) -> Any:
+    """A subclass of `base`, a connection class of urllib3, whose sockets lead through the Kubernetes API.
+
+    Its TLS and host names stay the same.
+    """
+
+    class Forwarded(base):  # type: ignore[misc]  # known at run time only
+        """One connection."""
+
+        def _new_conn(self) -> Any:
+            return forward.socket()
+
+    return Forwarded
+
+
 def _quiet(base: Any) -> Any:
     """The package's port-forward with a thread that ends silently with its connection, whatever ended that."""
 

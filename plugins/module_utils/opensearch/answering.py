@@ -14,7 +14,7 @@ from .judge.answering import NewAddressAnswers, judge_answers, judge_old_address
 from .observe.addresses import after_of, before_of
 from .observe.answers import reading
 from .observe.client import connect
-from .observe.either import LOCAL
+from .observe.hosts import LOCAL
 
 _PASSING = frozenset({"opensearch_tls"})
 """Refusals that time fixes here: a member that has not restarted yet has no TLS."""

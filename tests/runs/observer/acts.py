@@ -9,8 +9,8 @@ from tests.runs.observer.sight import Pod, Sight
 from tests.sandbox.plain_hosts.jobs import PATH
 from tests.sandbox.web import Request
 
-CONTROLLER = ("stateful.upgrade", "opensearch-py")
-"""The beginnings of the User-Agent of a controller's requests."""
+CONTROLLER = "stateful.upgrade"
+"""The beginning of the User-Agent of a controller's requests."""
 ASKING = frozenset({"GET", "HEAD"})
 _FREE = re.compile(r"/apis/(authorization|coordination)\.k8s\.io/|/api/v1/namespaces/[^/]+/events|/_component_template")
 """Reviews are questions; the lock is written to be held; an event reports what was done."""

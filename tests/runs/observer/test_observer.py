@@ -163,7 +163,7 @@ class Rogue:
 
     def ask(self, path: str, body: Any = None) -> None:
         """Look at the cluster, or change it."""
-        headers = {"Content-Type": "application/json", "User-Agent": "opensearch-py/3"}
+        headers = {"Content-Type": "application/json", "User-Agent": "stateful.upgrade"}
         asked: dict[str, Any] = {"body": json.dumps(body) if body else None, "headers": headers}
         urllib3.PoolManager().request("PUT" if body else "GET", self._cluster.url + path, **asked)
 

@@ -1,4 +1,4 @@
-"""The cluster in memory behind the product's own client: a connection of opensearch-py that needs no socket.
+"""The cluster in memory behind the product's own client: a host that needs no socket.
 
 So answers, errors and repetitions come to the product as they do from real servers, while time is virtual.
 """
@@ -6,19 +6,17 @@ So answers, errors and repetitions come to the product as they do from real serv
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from collections.abc import Callable
+from urllib.parse import parse_qsl
 
-import opensearchpy
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.time_limit import TimeLimit
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import (
-    PASSING,
-    OpenSearchClient,
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import OpenSearchClient
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.hosts import (
+    Hosts,
+    HttpAnswer,
+    NoAnswer,
+    Question,
 )
-from opensearchpy.connection import Connection
-from opensearchpy.exceptions import ConnectionError as NotConnected
-from opensearchpy.exceptions import ConnectionTimeout
 
 from tests.sandbox.clock import Clock
 from tests.sandbox.web import Answer, CutOff, Handler, Pending, Request, answered
@@ -26,7 +24,6 @@ from tests.sandbox.web import Answer, CutOff, Handler, Pending, Request, answere
 ADDRESS = "http://sandbox:9200"
 SECONDS = 30.0
 """For how long a request waits for its answer, as long as nothing else is said (`request_timeout`)."""
-RETRIES = 2
 JSON = "application/json"
 
 Watch = Callable[[Request], None]
@@ -36,46 +33,25 @@ Watch = Callable[[Request], None]
 def client_of(handler: Handler, clock: Clock, watch: Watch = lambda _request: None) -> OpenSearchClient:
     """The product's client on a cluster in memory."""
 
-    class InMemory(Connection):
+    class InMemory:
         """Requests to the handler."""
 
-        def perform_request(
-            self,
-            method: str,
-            url: str,
-            params: Mapping[str, Any] | None = None,
-            body: Any = None,
-            timeout: float | None = None,
-            ignore: Collection[int] = (),
-            headers: Mapping[str, str] | None = None,
-        ) -> Any:
-            """Status, headers and text of the answer."""
-            path, _mark, query = url.partition("?")
-            pairs = [*parse_qsl(query, keep_blank_values=True), *parse_qsl(urlencode(params or {}))]
-            request = Request(method, path, dict(pairs), json.loads(body) if body else None, headers or {})
+        def ask(self, question: Question, /) -> HttpAnswer:
+            """Its answer. Raises NoAnswer."""
+            path, _mark, query = question.target.partition("?")
+            parameters = dict(parse_qsl(query, keep_blank_values=True))
+            body = json.loads(question.body) if question.body else None
+            request = Request(question.method, path, parameters, body, {})
             try:
                 watch(request)
-                answer = _in_time(handler, request, clock, timeout or SECONDS)
+                answer = _in_time(handler, request, clock, question.seconds or SECONDS)
             except CutOff as error:
-                cause = ConnectionRefusedError(111, "Connection refused")
-                raise NotConnected("N/A", str(error), cause) from error
+                raise NoAnswer(ConnectionRefusedError(111, "Connection refused"), ADDRESS) from error
             if answer is None:
-                late: Any = ConnectionTimeout("TIMEOUT", "timed out", TimeoutError("timed out"))
-                late.silent = self
-                raise late
-            kind = answer.headers.get("Content-Type", JSON)
-            if not 200 <= answer.status < 300 and answer.status not in ignore:
-                self._raise_error(answer.status, answer.text, kind)
-            return answer.status, {"content-type": kind}, answer.text
+                raise NoAnswer(TimeoutError("timed out"), ADDRESS, late=True)
+            return HttpAnswer(answer.status, answer.headers.get("Content-Type", JSON), answer.text.encode())
 
-    connection = opensearchpy.OpenSearch(
-        hosts=[ADDRESS],
-        connection_class=InMemory,
-        max_retries=RETRIES,
-        retry_on_status=PASSING,
-        timeout=SECONDS,
-    )
-    return OpenSearchClient(connection, [ADDRESS], opensearchpy, TimeLimit(SECONDS, clock.now))
+    return OpenSearchClient(Hosts([InMemory()]), [ADDRESS], TimeLimit(SECONDS, clock.now))
 
 
 def _in_time(handler: Handler, request: Request, clock: Clock, seconds: float) -> Answer | None:

@@ -182,7 +182,7 @@ def test_a_lost_answer_is_an_act_that_may_have_been_made(play: Play) -> None:
     client = client_of(room.cluster.handler(), room.clock, cut)
     with pytest.raises(Unreachable):
         client.get("/_cluster/health")
-    assert len(seen) == 3, "opensearch-py asks again"
+    assert len(seen) == 3, "the client asks again"
     with pytest.raises(Unreachable):
         client.post_once("/logs/_flush", 10)
     assert len(seen) == 4

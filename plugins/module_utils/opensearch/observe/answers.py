@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from ...common.errors import NotTheServer, NotUnderstood
@@ -22,12 +21,10 @@ def not_understood(request: str, what: str, check: str = "") -> NotUnderstood:
     )
 
 
-def no_json(request: str, where: str, sent: Sequence[object], wanted: str = "JSON") -> NotUnderstood:
-    """The refusal for an answer that is not JSON; `sent` has its text, or the complaint of opensearch-py about its
-    type."""
-    for each in sent:
-        if isinstance(each, str) and (each.lstrip()[:1] == "<" or each.endswith(": text/html")):
-            return not_the_server(request, f"the server at {where} sends a web page")
+def no_json(request: str, where: str, wanted: str = "JSON", *, web_page: bool = False) -> NotUnderstood:
+    """The refusal for an answer that is not JSON, or not what was wanted."""
+    if web_page:
+        return not_the_server(request, f"the server at {where} sends a web page")
     return not_understood(request, f"the server at {where} does not send {wanted}")
 
 

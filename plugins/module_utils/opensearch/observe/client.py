@@ -1,42 +1,41 @@
-"""A thin client: opensearch-py for connections and TLS, plain JSON in and out, every failure one sentence."""
+"""A thin client: urllib3 for connections and TLS, plain JSON in and out, every failure one sentence."""
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
 from http.client import BadStatusLine, RemoteDisconnected
 from socket import gaierror
-from types import ModuleType
 from typing import Any
 from urllib.parse import urlencode
 
+from ...common.connection_pools import Changed, connection_pools, tls_context
 from ...common.errors import HANDSHAKE_BROKEN_OFF, NoConnection, NotServed, Refusal, Unreachable, refusal
-from ...common.packages import needed
 from ...common.proxies import Proxy, basic, proxy_for
 from ...common.proxy_faults import ProxyRoute
-from ...common.reading import FOREIGN
 from ...common.time_limit import TimeLimit
 from ...common.tls_faults import certificate_fix, is_of_caller
 from ...kubernetes import client as kubernetes
-from ...kubernetes.port_forward import PortForward
+from ...kubernetes.port_forward import PortForward, forwarded
 from .addresses import after_of, hosts_of, refuse_files, refuse_user_alone
 from .answers import no_json, not_the_server
-from .connections import Certificates, connection_class
-from .either import EitherConnection
-from .products import ELASTICSEARCH, KnownProduct, Product
-
-PASSING = (
-    HTTPStatus.TOO_MANY_REQUESTS,
-    HTTPStatus.BAD_GATEWAY,
-    HTTPStatus.SERVICE_UNAVAILABLE,
-    HTTPStatus.GATEWAY_TIMEOUT,
+from .hosts import (
+    PASSING,
+    Asked,
+    Certificates,
+    Host,
+    Hosts,
+    HttpAnswer,
+    NoAnswer,
+    Question,
+    TwoAddresses,
+    noting,
 )
-"""Answers that a cluster (no elected manager, overload) or a proxy in front of it gives for a while."""
+from .products import ELASTICSEARCH, KnownProduct, Product
 
 MORE_RIGHTS = (
     "Give the user the permissions of roles/opensearch/files/opensearch_role.yml in this collection, or remove the"
@@ -51,6 +50,9 @@ UNSERVED: Mapping[int, str] = {
     HTTPStatus.NOT_FOUND: "no such index [_plugins]",
 }
 """The answers to a request for a plugin that is not there. The first major version took the path for a document."""
+
+WEB_PAGE = "text/html"
+"""The media type of a web page, which no server of this family sends."""
 
 LONGEST_REASON = 400
 """The most characters of an error that a message quotes, since the page of a proxy may be long."""
@@ -71,9 +73,8 @@ class OpenSearchClient:
 
     def __init__(
         self,
-        connection: Any,
-        hosts: list[str],
-        library: ModuleType,
+        hosts: Asked,
+        names: list[str],
         limit: TimeLimit,
         username: str = "",
         certificates: Certificates | None = None,
@@ -82,12 +83,10 @@ class OpenSearchClient:
         self.certificates: Certificates = {} if certificates is None else certificates
         """Those that the members have shown so far."""
         self._asked = asked or KnownProduct()
-        self._connection = connection
+        self._hosts = hosts
         self._limit = limit
-        self._library = library
         self._username = username
-        self._failures = (OSError, needed("urllib3.exceptions", "urllib3").HTTPError)
-        self.where = ", ".join(hosts)
+        self.where = ", ".join(names)
         self.proxy: Proxy | None = None
         """The proxy on the way to it, for refusals."""
 
@@ -138,45 +137,40 @@ class OpenSearchClient:
         may_be_empty: bool = False,
         seconds: float | None = None,
     ) -> dict[str, Any]:
-        errors = self._library.exceptions
-        transport = self._connection.transport
-        if seconds is not None:
-            transport = copy.copy(transport)
-            transport.max_retries = 0
-        # The parameters go into the path, since opensearch-py takes one called timeout for its own.
-        url = f"{path}?{urlencode(params)}" if params else path
+        target = f"{path}?{urlencode(params)}" if params else path
+        content = None if body is None else json.dumps(body).encode()
         self._limit.begin(seconds)
         try:
-            answer = transport.perform_request(method, url, params={"ignore": ignore}, body=body, timeout=seconds)
-        except errors.ConnectionError as error:
-            if isinstance(error.info, Refusal):
-                raise error.info from error
-            if not isinstance(error.info, self._failures):
-                raise  # opensearch-py wraps every exception, even a fault of this code
-            silent = getattr(error, "silent", None)
-            if silent is not None:
-                # Otherwise opensearch-py would ask it again in turn, and the next look would not be answered either.
-                self._connection.transport.mark_dead(silent)
+            answer = self._hosts.ask(Question(method, target, content, seconds))
+        except NoAnswer as error:
             # The name of the host is useful only if it was reached directly.
-            where = silent.host if silent is not None and silent.host in self.where else self.where
-            fault = ProxyRoute(self.proxy, where, "opensearch.proxy").fault(error.info)
+            where = error.host if error.late and error.host in self.where else self.where
+            fault = ProxyRoute(self.proxy, where, "opensearch.proxy").fault(error.cause)
             late = seconds or self._limit.seconds
-            raise fault or _unreachable(self._asked, where, error, errors, late) from error
-        except errors.TransportError as error:
-            raise self._answered(method, path, error) from error
-        except (errors.SerializationError, *FOREIGN) as error:
-            raise no_json(f"{method} {path}", self.where, error.args[:1]) from error
-        if may_be_empty and not answer:
+            raise fault or _unreachable(self._asked, where, error, late) from error
+        if not (HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES or answer.status in ignore):
+            raise self._answered(method, path, answer)
+        if may_be_empty and not answer.content:
             return {}
-        if not isinstance(answer, dict):
-            raise no_json(f"{method} {path}", self.where, [answer], "a JSON object")
-        self._asked.note_members(answer.get("nodes") if path.startswith("/_nodes") else None)
-        return answer
+        found = self._json(f"{method} {path}", answer)
+        self._asked.note_members(found.get("nodes") if path.startswith("/_nodes") else None)
+        return found
 
-    def _answered(self, method: str, path: str, error: Any) -> Refusal:
-        if error.status_code == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-            return ProxyRoute(self.proxy, self.where, "opensearch.proxy").answered(error.status_code)
-        return _answered(self._asked, self.where, method, path, error, self._username)
+    def _json(self, request: str, answer: HttpAnswer) -> dict[str, Any]:
+        if answer.kind.startswith(WEB_PAGE):
+            raise no_json(request, self.where, web_page=True)
+        try:
+            found = json.loads(answer.content)
+        except (RecursionError, ValueError) as error:
+            raise no_json(request, self.where, web_page=answer.text.lstrip()[:1] == "<") from error
+        if not isinstance(found, dict):
+            raise no_json(request, self.where, "a JSON object")
+        return found
+
+    def _answered(self, method: str, path: str, answer: HttpAnswer) -> Refusal:
+        if answer.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+            return ProxyRoute(self.proxy, self.where, "opensearch.proxy").answered(answer.status)
+        return _answered(self._asked, self.where, method, path, answer, self._username)
 
 
 def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | None = None) -> OpenSearchClient:
@@ -191,49 +185,46 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
     after = after_of(options)
     given: dict[str, Mapping[str, Any]] = {"opensearch": options, **({"opensearch.after": after} if after else {})}
     hosts = [host for name, each in given.items() for host in hosts_of(each, name)]
-    library = needed("opensearchpy", "opensearch-py")
     for name, each in given.items():
         refuse_files(each, name)
         refuse_user_alone(each, name)
     forward = _forward(options, kubernetes_options or {})
     shown, asked, limit = Certificates(), KnownProduct(), TimeLimit(float(options.get("request_timeout") or 30))
-    connections = []
-    for name, each in given.items():
-        way = connection_class(partial(_proxy_for, each), forward, limit, shown, asked.note_headers)
-        connections.append(_connection(library, each, name, limit, way))
-    connection = connections[0] if after is None else EitherConnection(connections, library.exceptions)
+    changed = partial(_connected, forward=forward, shown=shown)
+    addresses = [_address(each, name, limit, changed, asked.note_headers) for name, each in given.items()]
     where = [forward.where] if forward else hosts
-    client = OpenSearchClient(connection, where, library, limit, options.get("username") or "", shown, asked)
+    ways: Asked = addresses[0] if after is None else TwoAddresses(addresses)
+    client = OpenSearchClient(ways, where, limit, options.get("username") or "", shown, asked)
     if forward is None:
         client.proxy = next(filter(None, (_proxy_for(options, host) for host in hosts)), None)
     return client
 
 
-def _connection(library: ModuleType, options: Mapping[str, Any], name: str, limit: TimeLimit, way: Any) -> Any:
-    """The object of opensearch-py for one connection; `name` is its option."""
-    hosts = list(options["hosts"])
-    username, password = options.get("username"), options.get("password")
+def _address(
+    options: Mapping[str, Any], name: str, limit: TimeLimit, changed: Changed, note: Callable[[Mapping[str, Any]], None]
+) -> Hosts:
+    """The hosts of one connection; `name` is its option."""
+    username, forwards = options.get("username"), bool(options.get("port_forward"))
+    authorization = basic(f"{username}:{options.get('password') or ''}") if username else ""
+    hosts = []
     try:
-        return library.OpenSearch(
-            hosts=hosts,
-            headers={"authorization": basic(f"{username}:{password or ''}")} if username else None,
-            http_compress=True,
-            verify_certs=options.get("validate_certs", True),
-            ssl_show_warn=False,
-            ca_certs=options.get("ca_cert"),
-            client_cert=options.get("client_cert"),
-            client_key=options.get("client_key"),
-            timeout=limit.seconds,
-            max_retries=max(2, len(hosts)),
-            retry_on_status=PASSING,
-            connection_class=way,
-        )
-    except (OSError, ValueError, library.exceptions.ImproperlyConfigured) as error:
+        tls = tls_context(options)
+        for url in options["hosts"]:
+            proxy = None if forwards else _proxy_for(options, url)
+            pools = connection_pools(limit, proxy, None if proxy else changed, ssl_context=tls)
+            hosts.append(Host(url, pools, limit, authorization, note))
+    except (OSError, ValueError) as error:
         raise refusal(
             "opensearch_connection_options",
             f"The connection to OpenSearch cannot be set up: {error}.",
             f"Check hosts, ca_cert, client_cert, client_key and proxy under {name}.",
         ) from error
+    return Hosts(hosts)
+
+
+def _connected(base: Any, forward: PortForward | None, shown: Certificates) -> Any:
+    """The class of direct connections: through the Kubernetes API where that is wanted, with certificates noted."""
+    return noting(base if forward is None else forwarded(base, forward), shown)
 
 
 def _proxy_for(options: Mapping[str, Any], url: str) -> Proxy | None:
@@ -246,20 +237,19 @@ def _forward(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any]) 
     return PortForward(kubernetes.connect(kubernetes_options), options["port_forward"])
 
 
-def _unreachable(asked: KnownProduct, where: str, error: Any, errors: Any, seconds: float) -> Refusal:
-    if isinstance(error, errors.ConnectionTimeout):
-        # The connection was made; opensearch-py has an error of its own for that.
+def _unreachable(asked: KnownProduct, where: str, error: NoAnswer, seconds: float) -> Refusal:
+    if error.late:
         return Unreachable.because(
             "opensearch_unreachable",
             f"{asked.subject} at {where} did not answer within {seconds:g} s.",
             "If this does not pass, see in its log whether that member hangs or is overloaded."
             " opensearch.request_timeout gives it more time.",
         )
-    cause = _in_words(error)
-    fault = _fault_of_tls(asked, where, cause) if isinstance(error, errors.SSLError) else None
+    cause = _in_words(error.cause)
+    fault = _fault_of_tls(asked, where, cause) if error.tls else None
     if fault is not None:
         return fault
-    root = _root(error)
+    root = _root(error.cause)
     no_connection = isinstance(root, (ConnectionRefusedError, gaierror)) or _is_no_http(root)
     return (NoConnection if no_connection else Unreachable).because(
         "opensearch_unreachable",
@@ -310,7 +300,7 @@ def _root(error: BaseException) -> BaseException:
     """The innermost cause. HTTP libraries wrap it in other errors."""
     inner: BaseException = error
     for _depth in range(10):
-        candidates = (getattr(inner, "reason", None), getattr(inner, "info", None), *inner.args[-1:], inner.__cause__)
+        candidates = (getattr(inner, "reason", None), *inner.args[-1:], inner.__cause__)
         following = next((each for each in candidates if isinstance(each, BaseException)), None)
         if following is None or following is inner:
             break
@@ -329,9 +319,9 @@ def _denial(asked: KnownProduct, message: str) -> Refusal:
     return refusal("opensearch_rights", message, MORE_RIGHTS if asked.product is not ELASTICSEARCH else MORE_PRIVILEGES)
 
 
-def _answered(asked: KnownProduct, where: str, method: str, path: str, error: Any, username: str) -> Refusal:
-    said = _reason(error)
-    if error.status_code == HTTPStatus.UNAUTHORIZED:
+def _answered(asked: KnownProduct, where: str, method: str, path: str, answer: HttpAnswer, username: str) -> Refusal:
+    said = _reason(_body(answer))
+    if answer.status == HTTPStatus.UNAUTHORIZED:
         return refusal(
             "opensearch_credentials",
             f"{asked.subject} at {where} did not accept the password of the user {username} (401)."
@@ -339,30 +329,29 @@ def _answered(asked: KnownProduct, where: str, method: str, path: str, error: An
             else f"{asked.subject} at {where} asks for a user (401), and no username is given.",
             "Check opensearch.username and opensearch.password, or client_cert and client_key.",
         )
-    if error.status_code == HTTPStatus.FORBIDDEN:
+    if answer.status == HTTPStatus.FORBIDDEN:
         user = f" the user {username}" if username else ""
         return _denial(asked, f"{asked.subject} at {where} does not allow{user} {method} {path}: {said}.")
-    if error.status_code in PASSING:
+    if answer.status in PASSING:
         return Unreachable.because(
             "opensearch_unavailable",
-            f"{asked.subject} at {where} cannot answer {method} {path} now ({error.status_code}): {said}.",
+            f"{asked.subject} at {where} cannot answer {method} {path} now ({answer.status}): {said}.",
             "If this does not pass, see whether it has an elected manager, and whether its members are overloaded.",
         )
-    if HTTPStatus.MULTIPLE_CHOICES <= error.status_code < HTTPStatus.BAD_REQUEST:
-        return not_the_server(f"{method} {path}", f"the server at {where} redirects the request ({error.status_code})")
-    unserved = error.status_code in UNSERVED and said.startswith(UNSERVED[error.status_code])
+    if HTTPStatus.MULTIPLE_CHOICES <= answer.status < HTTPStatus.BAD_REQUEST:
+        return not_the_server(f"{method} {path}", f"the server at {where} redirects the request ({answer.status})")
+    unserved = answer.status in UNSERVED and said.startswith(UNSERVED[answer.status])
     return (NotServed if unserved else Refusal).because(
         "opensearch_answer",
-        f"{asked.subject} at {where} answered {error.status_code} to {method} {path}: {said}.",
+        f"{asked.subject} at {where} answered {answer.status} to {method} {path}: {said}.",
         "Fix the cause it names and run again."
-        if isinstance(_body(error), dict)
+        if isinstance(_body(answer), dict)
         else "Check that opensearch.hosts names the REST port of the cluster (usually 9200): this is no answer of one.",
     )
 
 
-def _reason(error: Any) -> str:
+def _reason(found: Any) -> str:
     """The text of an error, from the server or from a proxy in its place; of a whole page, its start."""
-    found = _body(error)
     if isinstance(found, dict):
         found = found.get("error") or found
     if isinstance(found, dict):
@@ -374,11 +363,9 @@ def _reason(error: Any) -> str:
     return said[:LONGEST_REASON].rstrip(".") or "it does not say why"
 
 
-def _body(error: Any) -> Any:
-    """The body of an error. If it was not declared as JSON, opensearch-py has only its text."""
-    if error.info is not None:
-        return error.info
+def _body(answer: HttpAnswer) -> Any:
+    """The body of an error: JSON, or its text."""
     try:
-        return json.loads(error.error)
-    except (RecursionError, TypeError, ValueError):
-        return error.error
+        return json.loads(answer.content)
+    except (RecursionError, ValueError):
+        return answer.text

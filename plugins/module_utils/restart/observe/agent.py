@@ -15,14 +15,15 @@ writes the configuration.
 from __future__ import annotations
 
 import json
-import ssl
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from os import environ
 from typing import Any
 
+from ...common.connection_pools import connection_pools, tls_context
 from ...common.credentials import judge_exposure
 from ...common.errors import (
     HANDSHAKE_BROKEN_OFF,
@@ -37,11 +38,10 @@ from ...common.errors import (
 from ...common.packages import needed
 from ...common.proxies import proxy_for
 from ...common.reading import Json, Unreadable, flag, optional_text, parsed, text, texts, understood, whole
-from ...common.time_limit import CONNECTING, TimeLimit, limit_pools, retrying
+from ...common.time_limit import CONNECTING, TimeLimit, retrying
 from ...common.verdict import Verdict
 from ...common.words import shortened
-from ...kubernetes.port_forward import PodForward
-from ...opensearch.observe.connections import forwarded
+from ...kubernetes.port_forward import PodForward, forwarded
 from .state import SHOWN
 
 PORT = 9443
@@ -218,25 +218,20 @@ def connect(options: Mapping[str, Any], host: str, forward: PodForward | None = 
     Raises:
         Refusal: a file of a certificate cannot be used, or the token cannot be sent.
     """
-    urllib3 = needed("urllib3", "urllib3")
     limit = TimeLimit(float(options.get("request_timeout") or 30))
     url = f"https://{f'[{host}]' if ':' in host else host}:{options.get('port') or PORT}"
-    how: dict[str, Any] = {"ssl_context": _tls(options, urllib3)}
+    how: dict[str, Any] = {}
     if options.get("server_name"):
         how["server_hostname"] = options["server_name"]
     try:
+        how["ssl_context"] = tls_context(options)
         proxy = None if forward else proxy_for(url, options.get("proxy"), options.get("no_proxy"), environ)
+    except OSError as error:
+        raise _options(f"its certificates: {error.strerror or error}") from error
     except ValueError as error:
         raise _options(f"the proxy: {error}") from None
-    if proxy:
-        pools = urllib3.ProxyManager(proxy.url, proxy_headers=proxy.headers(), **how)
-    else:
-        pools = urllib3.PoolManager(**how)
-    if forward:
-        https = pools.pool_classes_by_scheme["https"]
-        ways = {"ConnectionCls": forwarded(https.ConnectionCls, forward)}
-        pools.pool_classes_by_scheme = {"https": type("ForwardedPool", (https,), ways)}
-    limit_pools(pools, limit)
+    changed = partial(forwarded, forward=forward) if forward else None
+    pools = connection_pools(limit, proxy, changed, **how)
     return AgentClient(forward.where if forward else url, url, pools, limit, _headers(options))
 
 
@@ -252,24 +247,6 @@ def _headers(options: Mapping[str, Any]) -> dict[str, str]:
     if not (token.isascii() and token.isprintable() and " " not in token):
         raise _options("the token: it holds a space, a line break, or another character that no token has")
     return {**headers, "Authorization": f"Bearer {token}"} if token else headers
-
-
-def _tls(options: Mapping[str, Any], urllib3: Any) -> Any:
-    context = urllib3.util.ssl_.create_urllib3_context()
-    try:
-        if options.get("validate_certs", True):
-            context.load_verify_locations(options["ca_cert"]) if options.get(
-                "ca_cert"
-            ) else context.load_default_certs()
-        else:
-            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        if options.get("client_cert"):
-            context.load_cert_chain(options["client_cert"], options.get("client_key"), "")
-    except OSError as error:
-        raise _options(f"its certificates: {error.strerror or error}") from error
-    return context
 
 
 def _options(what: str) -> Refusal:

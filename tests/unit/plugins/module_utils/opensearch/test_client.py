@@ -37,7 +37,7 @@ def api() -> Iterator[Api]:
 def test_credentials_are_sent_in_utf_8(api: Api, password: str) -> None:
     api.say(200, {"a": 1})
     connect({"hosts": [api.url], "username": "m\u00e9", "password": password}).get(PATH)
-    sent = api.asked[0][2]["authorization"]
+    sent = api.asked[0][2]["Authorization"]
     assert b64decode(sent.removeprefix("Basic ")).decode("utf-8") == f"m\u00e9:{password}"
 
 

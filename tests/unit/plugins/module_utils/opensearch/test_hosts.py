@@ -1,0 +1,122 @@
+"""Which host of a cluster is asked, and how often."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.hosts import (
+    LOCAL,
+    Hosts,
+    HttpAnswer,
+    NoAnswer,
+    Question,
+    TwoAddresses,
+)
+
+LOOK, ONCE = Question("GET", "/_cluster/health"), Question("POST", "/_flush", seconds=60)
+
+
+class Scripted:
+    """A host with the next answers: a status, or a failure."""
+
+    def __init__(self, *answers: int | NoAnswer) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+
+    def ask(self, question: Question, /) -> HttpAnswer:
+        """The next answer; the last one is repeated."""
+        self.asked.append(question.target)
+        following = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(following, NoAnswer):
+            raise following
+        return HttpAnswer(following, "application/json", b"{}")
+
+
+def refused() -> NoAnswer:
+    return NoAnswer(ConnectionRefusedError(), "a")
+
+
+def late() -> NoAnswer:
+    return NoAnswer(TimeoutError(), "a", late=True)
+
+
+def tls(text: str) -> NoAnswer:
+    return NoAnswer(OSError(text), "a", tls=True)
+
+
+@pytest.mark.parametrize("first", [503, refused()])
+def test_a_host_that_fails_is_asked_last_from_then_on(first: int | NoAnswer) -> None:
+    away, there = Scripted(first), Scripted(200)
+    hosts = Hosts([away, there])
+    assert [hosts.ask(LOOK).status for _time in range(3)] == [200] * 3
+    assert (len(away.asked), len(there.asked)) == (1, 3)
+
+
+def test_a_silent_host_may_have_taken_the_request_so_no_other_gets_it() -> None:
+    silent, there = Scripted(late()), Scripted(200)
+    hosts = Hosts([silent, there])
+    with pytest.raises(NoAnswer):
+        hosts.ask(LOOK)
+    assert there.asked == []
+    assert hosts.ask(LOOK).status == 200
+    assert len(silent.asked) == 1
+
+
+@pytest.mark.parametrize(("count", "attempts"), [(1, 3), (2, 3), (5, 6)])
+def test_each_host_is_asked_and_one_of_them_again(count: int, attempts: int) -> None:
+    every = [Scripted(503) for _each in range(count)]
+    assert Hosts(every).ask(LOOK).status == 503
+    assert sum(len(each.asked) for each in every) == attempts
+    every = [Scripted(refused()) for _each in range(count)]
+    with pytest.raises(NoAnswer):
+        Hosts(every).ask(LOOK)
+    assert sum(len(each.asked) for each in every) == attempts
+
+
+@pytest.mark.parametrize("answer", [503, 200, refused()])
+def test_a_request_with_a_time_of_its_own_is_sent_once(answer: int | NoAnswer) -> None:
+    every = [Scripted(answer), Scripted(200)]
+    try:
+        Hosts(every).ask(ONCE)
+    except NoAnswer:
+        assert isinstance(answer, NoAnswer)
+    assert [len(each.asked) for each in every] == [1, 0]
+
+
+def test_a_request_that_is_sent_once_goes_to_the_address_that_answers() -> None:
+    before, after = Scripted(refused()), Scripted(200)
+    assert TwoAddresses([before, after]).ask(ONCE).status == 200
+    assert (before.asked, after.asked) == ([LOCAL], [LOCAL, "/_flush"])
+    both = [Scripted(401), Scripted(502)]
+    assert TwoAddresses(both).ask(ONCE).status == 401
+    assert [each.asked for each in both] == [[LOCAL], [LOCAL]]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "most"),
+    [
+        (refused(), tls("certificate verify failed"), "certificate verify failed"),
+        (tls("certificate verify failed"), 401, "certificate verify failed"),
+        (tls("wrong version number"), 503, 503),
+        (refused(), 401, 401),
+        (tls("wrong version number"), refused(), ""),
+    ],
+)
+def test_the_failure_that_says_most_is_given(before: int | NoAnswer, after: int | NoAnswer, most: int | str) -> None:
+    for pair in ([before, after], [after, before]):
+        try:
+            found: int | str = TwoAddresses([Scripted(each) for each in pair]).ask(LOOK).status
+        except NoAnswer as error:
+            found = str(error)
+        assert found == most
+
+
+def test_of_two_addresses_a_silent_one_ends_the_request_and_an_answer_is_one() -> None:
+    for first in (late(), 404):
+        other = Scripted(200)
+        both = TwoAddresses([Scripted(first), other])
+        if isinstance(first, int):
+            assert both.ask(LOOK).status == first
+        else:
+            with pytest.raises(NoAnswer):
+                both.ask(LOOK)
+        assert other.asked == []
