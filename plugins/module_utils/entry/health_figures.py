@@ -1,6 +1,6 @@
 """The work of the part `health_figures`. The figures are those of the system that the record names.
 
-A part does not know the system of its run, so all systems are asked for theirs here, above all rooms.
+A part does not know the system of its run, so the figures of all of them stand here, above all rooms.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..common.task import Outcome, Task
-from ..longhorn import node_engine_plan
-from ..machines import machine_upgrade
-from ..opensearch import upgrade_plan
-from ..openshift import openshift_upgrade
-from ..restart import restart_plan
+from ..longhorn import health_figures as longhorn
+from ..opensearch import health_figures as opensearch
 from ..run import health_measure
 from ..run.health_figures import HealthFigures
 
-SYSTEMS = (each.SYSTEM for each in (node_engine_plan, machine_upgrade, upgrade_plan, openshift_upgrade, restart_plan))
-HEALTH: Mapping[str, HealthFigures] = {each.name: each.health for each in SYSTEMS if each.health is not None}
+HEALTH: Mapping[str, HealthFigures] = {
+    "longhorn": longhorn.HEALTH,
+    "opensearch": opensearch.HEALTH,
+    "restart": opensearch.HEALTH,
+}
 """The figures of each system that has any, by its name in records."""
 _OWN = {"allow_red_indices": {"type": "list", "elements": "str", "default": []}}
 """The options that the look at a system has in addition to the connections."""

@@ -16,7 +16,6 @@ from ..run.begin_and_end import System, part_of
 from ..run.colouring import Turn
 from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words
-from .health_figures import HEALTH
 from .judge.order import digest, order, v2_nodes, version_text
 from .judge.preflight import UNLISTED_IMAGES, judge_target, preflight, unlisted
 from .judge.reasons import REPLACEMENT
@@ -167,6 +166,5 @@ SYSTEM = System(
     preflight=_preflight,
     put_back=_put_back,
     clean_up=_clean_up,
-    health=HEALTH,
     words=lambda _params, _plan: Words("Kubernetes node", "v2 data engine of Longhorn"),
 )

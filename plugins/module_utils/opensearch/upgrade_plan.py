@@ -36,7 +36,6 @@ from .act.raising import wanted_replicas
 from .both_sides import see
 from .extra_room import CAPACITY_POLICY
 from .gate import SELECTION
-from .health_figures import HEALTH
 from .judge.checks import IMAGES
 from .observe.client import connect
 from .observe.cluster import uuid_for
@@ -282,5 +281,4 @@ SYSTEM = System(
     announce=_announce,
     words=_words,
     counting=Counting("documents", "indices", _documents),
-    health=HEALTH,
 )

@@ -14,7 +14,6 @@ from ..common.errors import Refusal
 from ..common.side_by_side import ParallelWork
 from ..common.task import Contract, Outcome, Task, attempt
 from ..common.verdict import Verdict, combine, refused
-from .health_figures import HealthFigures
 from .lock.lease import lease_of
 from .lock.lock import StoreOf
 from .output.plan_text import Words, other_order
@@ -107,8 +106,6 @@ class System:
     """Whether its runs lead to a version that the user names."""
     counting: Counting | None = None
     """None if nothing is counted."""
-    health: HealthFigures | None = None
-    """The figures that may be no worse after a batch than before the first one; None if it has none."""
     options_of: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
     """The options as the runs take them, from those that are given: one option of a system may expand to several."""
 
