@@ -120,8 +120,14 @@ def pools(ask: Asking) -> Iterator[Any]:
     yield [each["spec"]["containers"][0]["image"] for each in ask("GET", f"{here}/pods").body["items"]]
     ask("PATCH", f"{path}/data", {"spec": {"replicas": 1}}, media_type=MERGE)
     yield counted(1, updated=1)
-    told = ask("GET", f"{here}/events", fieldSelector="involvedObject.kind=StatefulSet").body["items"]
-    yield sorted({(each["reason"], each["message"], each["source"]["component"]) for each in told})
+
+    def told() -> set[tuple[str, str, str]]:
+        events = ask("GET", f"{here}/events", fieldSelector="involvedObject.kind=StatefulSet").body["items"]
+        return {(each["reason"], each["message"], each["source"]["component"]) for each in events}
+
+    # Controllers write their events one after the other, and later than what they do.
+    ask.until(lambda: any(reason == "SuccessfulDelete" for reason, *_about in told()))
+    yield sorted(told())
     yield outcome(ask("DELETE", f"{path}/data"))
     ask.until(lambda: not ask("GET", f"{here}/pods").body["items"])
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.lab.namespace import probe_set
 from tests.sandbox.conformance.kubernetes_asking import Asking, Json, outcome
+from tests.sandbox.kubernetes.api import MERGE
 from tests.sandbox.web import Answer
 
 _NAMESPACE = "conformance-evictions"
@@ -45,10 +46,13 @@ def evictions(ask: Asking) -> Iterator[Any]:
     yield _worded(_evict(ask, "data-0"))
     ask("DELETE", f"{_BUDGETS}/two")
     uid = _uid(ask, "data-0")
+    # Until its finalizer is gone no other pod takes its place, however long the requests take that come before.
+    _finalizers(ask, "data-0", ["conformance.example/kept"])
     yield _worded(_evict(ask, "data-0", preconditions={"uid": uid}))
     ask.until(lambda: _status(ask).get("currentHealthy") == 2)
     yield _worded(_evict(ask, "data-1"))
     yield _worded(_evict(ask, "data-1", dry_run=True))
+    _finalizers(ask, "data-0", None)
     ask.until(lambda: _uid(ask, "data-0") not in {"", uid} and _status(ask).get("disruptionsAllowed") == 1)
     # The budget counts the pod before the server sees that it is another one.
     yield _worded(_evict(ask, "data-1", preconditions={"uid": "another"}))
@@ -62,6 +66,10 @@ def evictions(ask: Asking) -> Iterator[Any]:
 def _budget(ask: Asking, name: str) -> None:
     spec = {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "data"}}}
     ask("POST", _BUDGETS, {"metadata": {"name": name}, "spec": spec})
+
+
+def _finalizers(ask: Asking, pod: str, names: list[str] | None) -> None:
+    ask("PATCH", f"{_HERE}/pods/{pod}", {"metadata": {"finalizers": names}}, media_type=MERGE)
 
 
 def _status(ask: Asking) -> Json:
