@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import socket
 import zlib
 from collections.abc import Sequence
@@ -16,6 +18,11 @@ from tests.lab.errors import LabError
 FIRST_RANGE, LAST_RANGE = 10, 250
 POD_THIRDS = range(16, 240)
 SERVICE_THIRDS = range(240, 255)
+HOST = "127.0.0.1"
+PORTS = range(25_000, 32_000)
+"""Below those that the kernel gives to connections, and to servers that ask for any port (`ip_local_port_range` in
+ip(7): from 32768), and above those of the machines of Cluster API in memory."""
+_TURNS = itertools.count(os.getpid() * 101)
 
 
 @dataclass(frozen=True)
@@ -33,11 +40,8 @@ class Range:
     def claim(cls, ports: Sequence[int]) -> Range:
         """Claim the first free range on whose first address these ports are free too. Raises LabError."""
         for number in range(FIRST_RANGE, LAST_RANGE + 1):
-            claimed = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            try:
-                claimed.bind(f"\0stateful-upgrade-lab-127.{number}")
-            except OSError:
-                claimed.close()
+            claimed = _claim(f"lab-127.{number}")
+            if claimed is None:
                 continue
             found = cls(number, claimed)
             if all(_is_free(found.control_plane, port) for port in ports):
@@ -61,6 +65,44 @@ class Range:
 
     def release(self) -> None:
         self.claimed.close()
+
+
+@dataclass(frozen=True)
+class ClaimedPort:
+    """A port of 127.0.0.1 for a server that is started later, or once more; the claim is as that of a range.
+
+    Nothing else gets it in between: neither another process of the tests nor, by the kernel, a connection.
+    """
+
+    number: int
+    claimed: socket.socket
+
+    @classmethod
+    def claim(cls) -> ClaimedPort:
+        """Claim one at which nothing listens, another one each time. Raises LabError."""
+        for _port in PORTS:
+            number = PORTS[next(_TURNS) % len(PORTS)]
+            claimed = _claim(f"port-{number}")
+            if claimed is None:
+                continue
+            if _is_free(HOST, number):
+                return cls(number, claimed)
+            claimed.close()
+        raise LabError(f"No port from {PORTS[0]} to {PORTS[-1]} is free; end what listens there.")
+
+    def release(self) -> None:
+        self.claimed.close()
+
+
+def _claim(name: str) -> socket.socket | None:
+    """An abstract Unix socket of this name; None if another process has it."""
+    claimed = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        claimed.bind(f"\0stateful-upgrade-{name}")
+    except OSError:
+        claimed.close()
+        return None
+    return claimed
 
 
 def _is_free(address: str, port: int) -> bool:

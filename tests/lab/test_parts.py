@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.lab import images
-from tests.lab.addresses import POD_THIRDS, AddressBook, Range
+from tests.lab import addresses, images
+from tests.lab.addresses import HOST, POD_THIRDS, PORTS, AddressBook, ClaimedPort, Range
 from tests.lab.errors import LabError
 from tests.lab.kubelet.container import back_off
 from tests.lab.kubelet.environment import expand
@@ -124,6 +124,25 @@ def test_a_range_where_something_listens_is_passed_over() -> None:
         other = Range.claim([listener.getsockname()[1]])
         other.release()
     assert other.number != free.number
+
+
+def test_claimed_ports_differ_and_are_none_that_the_kernel_gives_away() -> None:
+    claimed = [ClaimedPort.claim() for _number in range(3)]
+    with socket.create_server((HOST, claimed[0].number)), socket.create_server((HOST, 0)) as any_port:
+        assert any_port.getsockname()[1] not in PORTS
+    for one in claimed:
+        one.release()
+    assert len({one.number for one in claimed}) == len(claimed)
+
+
+def test_a_port_that_is_claimed_or_at_which_something_listens_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    claimed = ClaimedPort.claim()
+    monkeypatch.setattr(addresses, "PORTS", range(claimed.number, claimed.number + 1))
+    with pytest.raises(LabError, match=f"No port from {claimed.number} to {claimed.number} is free"):
+        ClaimedPort.claim()
+    claimed.release()
+    with socket.create_server((HOST, claimed.number)), pytest.raises(LabError, match="end what listens there"):
+        ClaimedPort.claim()
 
 
 @pytest.mark.parametrize("name", ["probe:3", "nothing:1", "probe", "registry.example:5000/probe:3"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from kubernetes import client, config
 
+from tests.lab.addresses import HOST, ClaimedPort
 from tests.lab.certificates import Identity
 from tests.lab.control_plane.credentials import USERS, create
 from tests.lab.proxy import ANNOTATION
@@ -26,8 +26,6 @@ from tests.sandbox.listening import Listening, Port
 from tests.sandbox.members import Members, pull_error
 from tests.sandbox.paces import QUICK, Paces
 from tests.sandbox.web import Answer, CutOff, Handler, Pending, Request
-
-HOST = "127.0.0.1"
 
 
 class Faults:
@@ -136,8 +134,10 @@ class Sandbox:
 
     def __enter__(self) -> Sandbox:
         directory = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="sandbox-")))
-        port = _free_port()
-        self._credentials = create(directory / "secrets", f"https://{HOST}:{port}", [HOST])
+        # It has to be known before the certificates and kubeconfigs are made, and faults let nothing listen there.
+        port = ClaimedPort.claim()
+        self._stack.callback(port.release)
+        self._credentials = create(directory / "secrets", f"https://{HOST}:{port.number}", [HOST])
         users = {
             token: User(name, (*USERS[name], "system:authenticated"))
             for name, token in self._credentials.tokens.items()
@@ -148,7 +148,7 @@ class Sandbox:
         self.api = self.kubernetes.server
         self._stack.enter_context(self.listening)
         identity = Identity(self._credentials.certificate.read_bytes(), self._credentials.key.read_bytes())
-        self.server_port = self.listening.serve(self.api, HOST, port, identity)
+        self.server_port = self.listening.serve(self.api, HOST, port.number, identity)
         self.faults = Faults(self.kubernetes.faults, self.listening, self.server_port)
         return self
 
@@ -241,9 +241,3 @@ class Sandbox:
         """The address of the pod of this name, whether it exists already or not."""
         number = len(self._addresses) + 1
         return self._addresses.setdefault((namespace, pod), f"10.0.{number // 250}.{number % 250 + 1}")
-
-
-def _free_port() -> int:
-    """A port at which nothing listens; it has to be known before the certificates and kubeconfigs are made."""
-    with socket.create_server((HOST, 0)) as found:
-        return int(found.getsockname()[1])

@@ -14,18 +14,17 @@ from pathlib import Path
 
 import requests
 
+from tests.lab.addresses import HOST, ClaimedPort
 from tests.lab.api import MERGE
 from tests.lab.certificates import Authority
 from tests.lab.cluster_api.definitions import PROVIDERS, Provider, Wanted, cluster, cluster_class
 from tests.lab.errors import LabError
 from tests.lab.lab import Lab
-from tests.lab.monitoring.servers import free_port
 from tests.lab.openshift.server import Server
 from tests.lab.processes import spawn
 from tests.lab.waiting import until
 from tests.sandbox.kubernetes.objects import Json, Refused
 
-HOST = "127.0.0.1"
 SERVED, READY, AVAILABLE, END = 60.0, 60.0, 360.0, 10.0
 DEBUG_PORT = 19000
 """The program of the machines in memory listens there, at every address: there is one on a machine."""
@@ -48,6 +47,7 @@ class ClusterApiOnLab:
         self.server = Server(self._api, "cluster-api-installer")
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._metrics: list[str] = []
+        self._ports: list[ClaimedPort] = []
 
     def __enter__(self) -> ClusterApiOnLab:
         try:
@@ -62,7 +62,14 @@ class ClusterApiOnLab:
             if process.poll() is None:
                 process.kill()
             process.wait(END)
+        for port in self._ports:
+            port.release()
         self._api.close()
+
+    def _port(self) -> int:
+        """Another port, until the block ends."""
+        self._ports.append(ClaimedPort.claim())
+        return self._ports[-1].number
 
     def _install(self) -> None:
         for each in PROVIDERS:
@@ -76,7 +83,7 @@ class ClusterApiOnLab:
         (folder / "tls.crt").write_bytes(identity.certificate)
         (folder / "tls.key").write_bytes(identity.key)
         bundle = base64.b64encode(self._authority.certificate).decode()
-        ports = {each.name: free_port() for each in PROVIDERS}
+        ports = {each.name: self._port() for each in PROVIDERS}
         urls = {name: f"https://{HOST}:{port}" for name, port in ports.items()}
         for each in PROVIDERS:
             self._lab.apply(each.definitions(urls[each.name], bundle))
@@ -101,8 +108,8 @@ class ClusterApiOnLab:
         gates = f"{_GATES},{_EXTENSIONS}" if provider.extensions else _GATES
         argv = [str(provider.program.ensure_built()), f"--kubeconfig={self._lab.kubeconfig()}"]
         argv += [f"--webhook-port={port}", f"--webhook-cert-dir={certificates}", f"--feature-gates={gates}"]
-        metrics = f"{HOST}:{free_port()}"
-        argv += [f"--health-addr={HOST}:{free_port()}", f"--diagnostics-address={metrics}"]
+        metrics = f"{HOST}:{self._port()}"
+        argv += [f"--health-addr={HOST}:{self._port()}", f"--diagnostics-address={metrics}"]
         argv += ["--insecure-diagnostics", "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields"]
         if provider.extensions:
             certificate, key = self._client

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,21 +15,21 @@ from typing import Any
 import requests
 import yaml
 
+from tests.lab.addresses import HOST, ClaimedPort
 from tests.lab.monitoring.debian import ensure_unpacked
 from tests.lab.processes import die_with_parent
 from tests.lab.waiting import until
 
-_HOST = "127.0.0.1"
 _SECONDS = 60.0
 EVALUATED = "200ms"
 """The time between two evaluations of the rules."""
 
 
 @contextmanager
-def _server(program: str, ready: str, arguments: Sequence[str], folder: Path, port: int) -> Iterator[str]:
+def _server(program: str, ready: str, arguments: Sequence[str], folder: Path, port: ClaimedPort) -> Iterator[str]:
     """A server that is ready; gives its URL."""
     programs = ensure_unpacked(lambda line: print(line, file=sys.stderr, flush=True))
-    url = f"http://{_HOST}:{port}"
+    url = f"http://{HOST}:{port.number}"
     # Debian's Alertmanager reads its templates below /usr/share, and nothing is installed there.
     place = f'mount --bind "{programs.parent / "share"}" /usr/share && exec "$0" "$@"'
     unshared = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c", place]
@@ -48,6 +47,7 @@ def _server(program: str, ready: str, arguments: Sequence[str], folder: Path, po
         finally:
             process.terminate()
             process.wait()
+            port.release()
 
 
 def _answers(url: str) -> bool:
@@ -55,12 +55,6 @@ def _answers(url: str) -> bool:
         return requests.get(url, timeout=1).ok
     except requests.RequestException:
         return False
-
-
-def free_port() -> int:
-    """A port that no process uses now."""
-    with socket.create_server((_HOST, 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 @dataclass(frozen=True)
@@ -99,7 +93,7 @@ class Prometheus:
 @contextmanager
 def prometheus(folder: Path) -> Iterator[Prometheus]:
     """A Prometheus without any alert. Its files are in the folder."""
-    rules, port = folder / "rules.yml", free_port()
+    rules, port = folder / "rules.yml", ClaimedPort.claim()
     rules.write_text("groups: []\n")
     (folder / "prometheus.yml").write_text(
         yaml.safe_dump({"global": {"evaluation_interval": EVALUATED}, "rule_files": [str(rules)]})
@@ -107,7 +101,7 @@ def prometheus(folder: Path) -> Iterator[Prometheus]:
     arguments = [
         "--config.file=prometheus.yml",
         f"--storage.tsdb.path={folder / 'data'}",
-        f"--web.listen-address={_HOST}:{port}",
+        f"--web.listen-address={HOST}:{port.number}",
         "--web.enable-lifecycle",
     ]
     with _server("prometheus", "/-/ready", arguments, folder, port) as url:
@@ -138,14 +132,14 @@ class Alertmanager:
 @contextmanager
 def alertmanager(folder: Path) -> Iterator[Alertmanager]:
     """An Alertmanager that sends nothing to anyone. Its files are in the folder."""
-    port = free_port()
+    port = ClaimedPort.claim()
     (folder / "alertmanager.yml").write_text(
         yaml.safe_dump({"route": {"receiver": "nobody"}, "receivers": [{"name": "nobody"}]})
     )
     arguments = [
         "--config.file=alertmanager.yml",
         f"--storage.path={folder / 'alertmanager'}",
-        f"--web.listen-address={_HOST}:{port}",
+        f"--web.listen-address={HOST}:{port.number}",
         "--cluster.listen-address=",
     ]
     with _server("prometheus-alertmanager", "/-/ready", arguments, folder, port) as url:
@@ -155,7 +149,7 @@ def alertmanager(folder: Path) -> Iterator[Alertmanager]:
 @contextmanager
 def push_gateway(folder: Path) -> Iterator[str]:
     """A push gateway; gives its URL."""
-    port = free_port()
-    arguments = [f"--web.listen-address={_HOST}:{port}"]
+    port = ClaimedPort.claim()
+    arguments = [f"--web.listen-address={HOST}:{port.number}"]
     with _server("prometheus-pushgateway", "/-/ready", arguments, folder, port) as url:
         yield url

@@ -15,14 +15,13 @@ from typing import Any
 import yaml
 from kubernetes import client
 
+from tests.lab.addresses import HOST, ClaimedPort
 from tests.lab.certificates import Authority
 from tests.lab.lab import Lab
-from tests.lab.monitoring.servers import free_port
 from tests.lab.processes import spawn
 from tests.unit.cluster_api.management import RUNS, SERVICE
 from tests.unit.cluster_api.manifests import EXTENSION, NAMESPACE, documents
 
-HOST = "127.0.0.1"
 CLAIM = 6
 """Seconds for which a claim holds without a sign of life of its worker."""
 REPOSITORY = EXTENSION.parents[1]
@@ -39,7 +38,7 @@ class Extension:
         self.lab, self.directory = lab, directory
         self._authority = Authority("cluster-api-extension-authority")
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._port = free_port()
+        self._port, self._health = ClaimedPort.claim(), ClaimedPort.claim()
         for name in ("server", "client"):
             identity = self._authority.issue(name, [HOST])
             (directory / f"{name}.crt").write_bytes(identity.certificate)
@@ -66,6 +65,8 @@ class Extension:
     def __exit__(self, *_: object) -> None:
         for name in list(self._processes):
             self.end(name)
+        for port in (self._port, self._health):
+            port.release()
 
     def serve(self, policy: Json) -> None:
         """Have the service run with this policy, instead of the one that it had."""
@@ -74,7 +75,7 @@ class Extension:
         folder = self.directory
         files = ["--policy", f"{folder}/policy.yaml", "--certificate", f"{folder}/server.crt"]
         files += ["--key", f"{folder}/server.key", "--client-ca", f"{folder}/ca.crt"]
-        ports = ["--host", HOST, "--port", str(self._port), "--health-port", str(free_port())]
+        ports = ["--host", HOST, "--port", str(self._port.number), "--health-port", str(self._health.number)]
         self._start("service", ["serve", *files, *ports, *self._access(SERVICE)])
 
     def work(self, command: Sequence[str]) -> None:
@@ -106,7 +107,7 @@ class Extension:
         """Register the service at Cluster API as shipped, but by its address: the lab has no network of Services."""
         file = EXTENSION / "registration" / "extension-config.yaml"
         shipped = yaml.safe_load(file.read_text(encoding="utf-8"))
-        shipped["spec"]["clientConfig"] = {"url": f"https://{HOST}:{self._port}"}
+        shipped["spec"]["clientConfig"] = {"url": f"https://{HOST}:{self._port.number}"}
         self.lab.apply([shipped])
 
     def said(self, name: str = "service") -> str:

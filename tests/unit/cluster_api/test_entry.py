@@ -6,7 +6,6 @@ import asyncio
 import http.client
 import json
 import os
-import socket
 import ssl
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import pytest
 from extensions.cluster_api.cluster_api_extension.policy import policy_of
 from extensions.cluster_api.cluster_api_extension.service import HookService
 from extensions.cluster_api.cluster_api_extension.store import Store
+from tests.lab.addresses import ClaimedPort
 from tests.lab.certificates import Authority
 from tests.sandbox.listening import Listening
 from tests.unit.cluster_api.management import RUNS, SERVICE, DirectApi, Management
@@ -37,13 +37,6 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "ca.crt").write_bytes(AUTHORITY.certificate)
     (tmp_path / "policy.yaml").write_text(POLICY_FILE)
     return tmp_path
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 def serving(folder: Path) -> list[str]:
@@ -72,24 +65,26 @@ def reached(folder: Path) -> Iterator[tuple[Management, list[str]]]:
 def test_the_process_serves_until_it_is_asked_to_end(folder: Path, reached: tuple[Management, list[str]]) -> None:
     management, access = reached
     (folder / "token").write_text(management.token(SERVICE))
-    port, health = free_port(), free_port()
-    ports = ["--port", str(port), "--health-port", str(health)]
+    port, health = ClaimedPort.claim(), ClaimedPort.claim()
+    ports = ["--port", str(port.number), "--health-port", str(health.number)]
     process = started([*serving(folder), *access, f"{folder}/token", *ports])
     assert process.stderr is not None
     assert "serving hooks on port" in process.stderr.readline()
     context = ssl.create_default_context(cafile=str(folder / "ca.crt"))
     context.load_cert_chain(folder / "client.crt", folder / "client.key")
-    hooks = http.client.HTTPSConnection("127.0.0.1", port, context=context)
+    hooks = http.client.HTTPSConnection("127.0.0.1", port.number, context=context)
     hooks.request("POST", path_of("canupdatemachine"), json.dumps(recorded("canupdatemachine")))
     assert b'"machinePatch"' in hooks.getresponse().read()
     hooks.close()
-    kubelet = http.client.HTTPConnection("127.0.0.1", health)
+    kubelet = http.client.HTTPConnection("127.0.0.1", health.number)
     kubelet.request("GET", "/readyz")
     assert kubelet.getresponse().read() == b"ok"
     kubelet.close()
     process.terminate()
     _out, said = process.communicate(timeout=60)
     assert process.returncode == 0, said
+    port.release()
+    health.release()
 
 
 def test_a_worker_without_a_task_ends(folder: Path, reached: tuple[Management, list[str]]) -> None:
