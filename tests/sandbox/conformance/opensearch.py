@@ -111,6 +111,17 @@ class Teller:
 
         self._servers.wait(what, so)
 
+    def until_left(self, *, by: str = "A") -> None:
+        """Wait until the one that was stopped has left, and the others have told which copies they hold.
+
+        Until then the explanation of a shard is that this is not known (server source, `PrimaryShardAllocator`).
+        """
+
+        def left(found: Json) -> bool:
+            return bool(found["number_of_nodes"] == len(self.parts) - 1 and not found["number_of_in_flight_fetch"])
+
+        self.until("it to have left", "GET /_cluster/health", left, by=by)
+
     def stop(self, part: str) -> None:
         """End the member with that part."""
         self._servers.stop(self.members[part])

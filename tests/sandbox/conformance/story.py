@@ -126,7 +126,7 @@ def indices(teller: Teller) -> None:
     for wrong in ({"number_of_shards": 0}, {"index.foo": 1}, {"number_of_replicas": -1}):
         teller.tell("PUT /bad", {"settings": wrong})
     wide = {"settings": {"number_of_shards": 1, "number_of_replicas": 3}}
-    teller.tell("PUT /wide?wait_for_active_shards=4&timeout=1s", wide)
+    teller.tell("PUT /wide?wait_for_active_shards=4&timeout=5s", wide)
     teller.until("two replicas", "GET /_cluster/health?wait_for_no_initializing_shards=true&timeout=1s",
                  lambda found: found["active_shards"] == 9)  # fmt: skip
     teller.tell("GET /_cluster/health")
@@ -311,7 +311,7 @@ def voting(teller: Teller) -> None:
 def upgrade(teller: Teller) -> None:
     """B goes, is missed, and comes back on the new version."""
     teller.stop("B")
-    teller.until("B to have left", "GET /_cluster/health", lambda found: found["number_of_nodes"] == 2)
+    teller.until_left()
     lost = {"index": "lone", "shard": 0, "primary": True}
     fields = "can_allocate,allocate_explanation,unassigned_info.reason"
     teller.tell(EXPLAIN, lost, f"{fields},node_allocation_decisions.node_name,node_allocation_decisions.store")
@@ -341,10 +341,9 @@ def archived(teller: Teller) -> None:
     teller.tell(f"PUT {SETTINGS}", {"persistent": {FORGOTTEN: "false"}})
     for part in ("A", "E"):
         teller.stop(part)
-        by = "B"
-        teller.until("it to have left", "GET /_cluster/health", lambda found: found["number_of_nodes"] == 2, by=by)
+        teller.until_left(by="B")
         teller.start(part, TO)
-        teller.until("all copies", "GET /_cluster/health", lambda found: found["number_of_nodes"] == 3, by=by)
+        teller.until("all copies", "GET /_cluster/health", lambda found: found["number_of_nodes"] == 3, by="B")
     teller.until("all copies", "GET /_cluster/health", lambda found: found["status"] == "green")
     teller.tell(f"GET {SETTINGS}?flat_settings=true")
     teller.tell(f"PUT {SETTINGS}", {"persistent": {"cluster.metadata.owner": "x"}})
@@ -377,7 +376,7 @@ def blocks(teller: Teller) -> None:
 def outage(teller: Teller) -> None:
     """Two of three go, and no one can be elected."""
     teller.stop("B")
-    teller.until("B to have left", "GET /_cluster/health", lambda found: found["number_of_nodes"] == 2)
+    teller.until_left()
     teller.stop("E")
     patient = "cluster_manager_timeout=300ms"
 
