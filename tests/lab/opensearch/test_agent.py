@@ -20,7 +20,7 @@ from tests.lab.opensearch.locks import locked_versions
 from tests.lab.waiting import until
 from tests.unit.agent.agents import Place, agent
 
-BOOT = 120.0
+BOOT = 240.0
 NAME = "search-0"
 ENDED_BY_SIGTERM = 128 + signal.SIGTERM
 

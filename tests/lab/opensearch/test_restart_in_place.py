@@ -99,7 +99,7 @@ def test_a_member_takes_its_changed_configuration_in_the_pod_that_it_has(lab: La
     assert member.rank() is None, "the process has not read it"
     assert member.run("sh", "-c", "kill -TERM 1").code in {0, 137}
     after = member.until_ready(restarts=1)
-    assert member.rank() == "first"
+    until("the new setting", lambda: member.rank() == "first", BOOT)
     assert (after.metadata.uid, after.status.pod_ip) == (before.metadata.uid, before.status.pod_ip)
     ended = after.status.container_statuses[0].last_state.terminated
     assert ended.exit_code == 143, "the server has ended in an orderly way"

@@ -21,7 +21,7 @@ from tests.lab.opensearch.locks import read_lock
 from tests.lab.processes import pod_user, spawn
 from tests.lab.waiting import until
 
-BOOT_TIMEOUT = 90.0
+BOOT_TIMEOUT = 240.0
 POD = "trial-0"
 
 
