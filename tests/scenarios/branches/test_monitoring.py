@@ -16,7 +16,7 @@ from tests.lab.waiting import until
 from tests.scenarios.branches.test_passes import statistics
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.platforms import Platform
-from tests.scenarios.playbook import PLAYBOOK, Playing, confirmed, play
+from tests.scenarios.playbook import PATIENCE, PLAYBOOK, Playing, confirmed, play
 
 pytestmark = pytest.mark.own_process
 
@@ -78,7 +78,7 @@ def test_alerts_are_heeded_and_the_silences_of_a_killed_run_are_taken_over_and_e
             held_up_by_an_alert_and_by_a_node(platform, given, environment, alerts)
             assert silences.silences() == []
             killed = Playing(PLAYBOOK, given, environment)
-            until("the silence to be held", lambda: silences.active() or killed.ended, 120)
+            until("the silence to be held", lambda: silences.active() or killed.ended, PATIENCE)
             killed.signal(signal.SIGKILL, group=True)
             killed.wait()
             (left,) = silences.active()

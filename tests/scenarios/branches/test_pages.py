@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pexpect  # type: ignore[import-untyped]
 import pytest
@@ -73,8 +74,7 @@ class Reader:
         )
         said = ""
         while shell.expect([QUESTION, pexpect.EOF]) == 0:
-            said += shell.before + shell.after
-            shell.sendline("yes")
+            said += shell.before + shell.after + answered(shell)
         shell.close()
         said += shell.before
         print(f"$ {shlex.join(['bash', '-ec', line])}\n{said}")
@@ -82,6 +82,15 @@ class Reader:
         found = DIGEST.search(said)
         self.digest = found[0] if found else self.digest
         return said
+
+
+def answered(shell: Any) -> str:
+    """Type yes until it is heard, and give what is said until then: Ansible throws away what is typed before it
+    listens, which it does shortly after its question."""
+    shell.sendline("yes")
+    while shell.expect(["TASK", pexpect.EOF, pexpect.TIMEOUT], timeout=5) == 2:
+        shell.sendline("yes")
+    return str(shell.before) + (shell.after if isinstance(shell.after, str) else "")
 
 
 def authority(platform: Platform) -> bytes:

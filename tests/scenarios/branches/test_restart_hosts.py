@@ -31,6 +31,8 @@ HTTP = "plugins.security.ssl.http.enabled"
 SECURE = f"{FORMER}{HTTP}: true\n"
 BROKEN = NEW + "broken: true\n"
 """One with which no member starts."""
+IN_VAIN = {"upgrade_member_timeout": 5}
+"""The variables of a run that waits for a member that cannot come back."""
 
 
 @dataclass
@@ -82,7 +84,7 @@ class Hosts:
             "upgrade_groups": ["search"],
             "upgrade_opensearch_hosts": self.urls[0],
             "upgrade_record_path": str(self.folder / "records"),
-            "upgrade_member_timeout": 5,
+            "upgrade_member_timeout": 60,
             "member_service_become": False,
             **variables,
         }
@@ -164,7 +166,7 @@ def test_tls_is_switched_on_at_the_rest_port(hosts: Hosts) -> None:
     refused = hosts.run(SECURE)
     assert "no addresses are given for restarted members" in refused.message
     after = {"upgrade_opensearch_after_hosts": hosts.urls[2]}
-    untrusted = hosts.agreed(SECURE, **after)
+    untrusted = hosts.agreed(SECURE, **after, **IN_VAIN)
     assert "certificate" in untrusted.message
     (first,) = hosts.stopped
     after["upgrade_opensearch_after_ca_cert"] = str(hosts.authority)
@@ -179,7 +181,7 @@ def test_tls_is_switched_on_at_the_rest_port(hosts: Hosts) -> None:
 @pytest.mark.soak
 def test_one_that_does_not_start_stops_the_run_and_the_former_comes_back(hosts: Hosts) -> None:
     """The next run after a broken one puts the former content back, and restarts the others on it."""
-    broken = hosts.agreed(BROKEN)
+    broken = hosts.agreed(BROKEN, **IN_VAIN)
     assert broken.code != 0
     (first,) = hosts.stopped
     assert not hosts.room.cluster.runs(first)

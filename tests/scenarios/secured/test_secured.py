@@ -174,8 +174,8 @@ def elect(cluster: Secured, member: str) -> None:
     """That member becomes the elected manager, and all vote."""
     everybody = cluster.versions().keys()
     cluster.ask(f"{VOTING}?node_names={','.join(everybody - {member})}", "POST")
-    cluster.ask(f"{VOTING}?wait_for_removal=false", "DELETE")
     until(f"{member} to be elected", lambda: cluster.elected() == member, BOOT)
+    cluster.ask(f"{VOTING}?wait_for_removal=false", "DELETE")
     until("all to vote", lambda: len(cluster.voting()["last_committed_config"]) == len(everybody), BOOT)
 
 
