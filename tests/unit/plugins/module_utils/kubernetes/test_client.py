@@ -169,11 +169,11 @@ def test_a_task_shares_a_client_and_no_other_task_or_thread_gets_it() -> None:
 
 
 def test_nobody_listens() -> None:
+    # Of a socket that does not listen the port is no other server's, and refuses connections.
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    client = connect({"host": f"http://127.0.0.1:{port}", "api_key": TOKEN})
-    error = refusal_from(lambda: client.delete(POD, "uid"))
+        client = connect({"host": f"http://127.0.0.1:{free.getsockname()[1]}", "api_key": TOKEN})
+        error = refusal_from(lambda: client.delete(POD, "uid"))
     assert isinstance(error, Unreachable)
     assert "Connection refused" in str(error)
     assert "0x" not in str(error)

@@ -28,10 +28,10 @@ def ask(*wanted: str, **given: Any) -> Json:
 
 
 def test_all_that_are_not_available_are_named_and_the_others_are_not() -> None:
-    free = socket.create_server(("127.0.0.1", 0))
-    closed = free.getsockname()[1]
-    free.close()
-    with answering() as page, answering() as moved, answering() as gone:
+    # Of a socket that does not listen the port is no other server's, and refuses connections.
+    with socket.socket() as free, answering() as page, answering() as moved, answering() as gone:
+        free.bind(("127.0.0.1", 0))
+        closed = free.getsockname()[1]
         page.say(200, "")
         moved.say(302, "")
         gone.say(404, "")
@@ -47,7 +47,7 @@ def test_a_resolver_that_does_not_answer_holds_nobody_up(monkeypatch: pytest.Mon
     resolve, silent = socket.getaddrinfo, Event()
 
     def hanging(host: str, *rest: Any, **named: Any) -> Any:
-        return silent.wait(20) if host.endswith(".hangs") else resolve(host, *rest, **named)
+        return silent.wait(60) if host.endswith(".hangs") else resolve(host, *rest, **named)
 
     monkeypatch.setattr(socket, "getaddrinfo", hanging)
     with answering() as page:
@@ -56,11 +56,11 @@ def test_a_resolver_that_does_not_answer_holds_nobody_up(monkeypatch: pytest.Mon
         names = [f"dns://{number}.hangs" for number in range(8)]
         wanted = dependencies_in([*names, "tcp://a.hangs:1", "https://a.hangs/", page.url, "dns://localhost"])
         begun = time.monotonic()
-        causes = [cause for _each, cause in external_dependencies.causes_of(wanted, 0.5)]
+        causes = [cause for _each, cause in external_dependencies.causes_of(wanted, 2)]
         lasted = time.monotonic() - begun
     silent.set()
-    assert causes == [*["there was no answer within 0.5 s"] * 10, "", ""]
-    assert lasted < 10
+    assert causes == [*["there was no answer within 2 s"] * 10, "", ""]
+    assert lasted < 40
 
 
 def test_a_name_that_cannot_be_looked_up_is_not_available() -> None:
