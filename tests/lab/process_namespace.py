@@ -110,7 +110,10 @@ def _own_temporary_folder() -> None:
     _mount("tmpfs", str(_TEMPORARY), "tmpfs", 0, "mode=1777")
     for name, descriptor in opened.items():
         (_TEMPORARY / name).mkdir()
-        _mount(f"/proc/self/fd/{descriptor}", str(_TEMPORARY / name), "", _BIND)
+        try:
+            _mount(f"/proc/self/fd/{descriptor}", str(_TEMPORARY / name), "", _BIND)
+        except FileNotFoundError:  # removed since
+            (_TEMPORARY / name).rmdir()
         os.close(descriptor)
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -17,11 +20,25 @@ from kubernetes.client import CoreV1Api
 from kubernetes.stream import stream
 
 from tests.lab import process_namespace
+from tests.lab.lab import ROOT
 from tests.lab.namespace import Namespace, is_ready, probe_pod, waiting_reason
 from tests.lab.waiting import until
 
 TIMEOUT = 60.0
 ATTACHING = Path("/tmp/.java_pid1")  # noqa: S108 - where a Java process that is the first of its container listens
+GOES = """
+import os, sys
+from tests.lab import process_namespace
+opens = os.open
+def goes(path, *how):
+    found = opens(path, *how)
+    if str(path) == sys.argv[1]:
+        os.rmdir(path)
+    return found
+os.open = goes
+sys.exit(process_namespace.main("run", "", "", "true"))
+"""
+"""Starts a container while a folder in the temporary folder of the machine is removed."""
 WHY_NOT = process_namespace.obstacle()
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=f"containers have no process namespaces here: {WHY_NOT}")
 
@@ -73,6 +90,16 @@ def test_commands_run_beside_the_process_of_their_container(namespace: Namespace
     untouched = namespace.pod("two")
     assert untouched.status.container_statuses[0].restart_count == 0
     assert untouched.status.container_statuses[0].state == other.status.container_statuses[0].state
+
+
+def test_a_container_starts_though_a_folder_of_others_is_removed_at_that_time() -> None:
+    """The temporary folder of the machine is that of all tests, and the kernel mounts no folder that is removed."""
+    folder = tempfile.mkdtemp(dir=ATTACHING.parent)
+    started = subprocess.run(
+        [sys.executable, "-c", GOES, folder], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert started.returncode == 0, started.stderr
+    assert not Path(folder).exists()
 
 
 def test_commands_need_rights_and_a_container_that_runs(namespace: Namespace) -> None:
