@@ -96,10 +96,13 @@ def _snapshot_in_progress(state: State, copy: Copy, _node: Member) -> Said | Non
     return None
 
 
-def _matches(node: Member, key: str, patterns: list[str]) -> bool:
+def _matches(node: Member, key: str, patterns: list[str], way: str) -> bool:
+    """Whether a filter names a member: `require` takes all values of one key, other than of addresses (server source,
+    DiscoveryNodeFilters.match)."""
     ways = {"_name": node.name, "_id": node.id, "_ip": node.spec.address, "_host": node.spec.address}
     value = ways.get(key, node.attributes.get(key))
-    return value is not None and any(fnmatch.fnmatchcase(value, pattern) for pattern in patterns)
+    enough = all if way == "require" and key != "_ip" else any
+    return value is not None and enough(fnmatch.fnmatchcase(value, pattern) for pattern in patterns)
 
 
 def filter_of(state: State, copy: Copy, node: Member) -> Said | None:
@@ -112,7 +115,7 @@ def filter_of(state: State, copy: Copy, node: Member) -> Said | None:
 
 def _filtered(kind: str, filters: Filters, node: Member, *, elastic: bool = False) -> Said | None:
     for way, found in filters.items():
-        matching = [_matches(node, key, patterns) for key, patterns in found.items()]
+        matching = [_matches(node, key, patterns, way) for key, patterns in found.items()]
         refused = any(matching) if way == "exclude" else not (all if way == "require" else any)(matching)
         if refused:
             word = "matches" if way == "exclude" else "does not match"

@@ -282,6 +282,10 @@ def test_filters_of_an_index_are_heeded() -> None:
     assert deciders(explained(room, "pinned"))["m-2"] == ["filter"]
     room.index("pair", replicas=1, more={"routing.allocation.include._name": "m-1,m-2"})
     assert set(room.places("pair")) == {"m-1", "m-2"}
+    room.index("nowhere", replicas=0, more={"routing.allocation.require._name": "m-1,m-2"})
+    assert set(room.places("nowhere")) == set()
+    room.index("both", replicas=0, more={"routing.allocation.require._name": "m-*,*-2"})
+    assert set(room.places("both")) == {"m-2"}
 
 
 def test_no_member_takes_more_copies_than_the_cluster_lets_it_have() -> None:

@@ -21,7 +21,8 @@ from ..observe.settings import ROUTING, SCOPES, Settings, carried_undo, names_in
 from ..observe.state import ClusterMember, ClusterState
 from .changes import split_ours, value_back
 
-_ADDRESSES = frozenset({"_host", "_ip", "_host_ip", "_publish_ip"})
+_IPS = frozenset({"_ip", "_host_ip", "_publish_ip"})
+_ADDRESSES = frozenset({"_host", *_IPS})
 
 
 def as_put_back(settings: Settings) -> Settings:
@@ -143,10 +144,10 @@ def _against(
     }
     for kind in (EXCLUDE, REQUIRE):
         for attribute, value in given[kind].items():
-            if _matches(member, attribute, value, unknown=kind == REQUIRE) is (kind != REQUIRE):
+            if _matches(member, attribute, value, kind) is (kind != REQUIRE):
                 yield f"{kind}.{attribute}", str(value)
     include = given[INCLUDE]
-    if include and not any(_matches(member, *each, unknown=True) for each in include.items()):
+    if include and not any(_matches(member, *each, INCLUDE) for each in include.items()):
         if len(include) == 1:
             yield from ((f"{INCLUDE}.{attribute}", str(value)) for attribute, value in include.items())
         else:
@@ -169,15 +170,18 @@ def _as_read(value: Any, product: Product) -> Any:
     return f"[{', '.join(map(str, value))}]" if isinstance(value, list) and product is OPENSEARCH else value
 
 
-def _matches(member: ClusterMember, attribute: str, value: Any, *, unknown: bool = False) -> bool:
+def _matches(member: ClusterMember, attribute: str, value: Any, kind: str) -> bool:
     """Whether a filter names this member (server source, DiscoveryNodeFilters).
 
-    It is `unknown` for an address that does not fit: a member has several, and the filter may be a range of them.
+    Of several values one is enough, but `require` takes them all, except of IP addresses: so no member has a zone that
+    is `east,west`. An address that does not fit counts for the member, which has several, and the filter may be a range
+    of them.
     """
     by_address = attribute in _ADDRESSES
     own = {"_name": member.name, "name": member.name, "_id": member.id, **member.attributes}
     is_own = member.address if by_address else own.get(attribute)
     wild = attribute != "_id"
     patterns = (".*".join(map(re.escape, each.split("*") if wild else [each])) for each in names_in(value))
-    fits = is_own is not None and any(re.fullmatch(pattern, is_own) for pattern in patterns)
-    return fits or (by_address and unknown)
+    enough = all if kind == REQUIRE and attribute not in _IPS else any
+    fits = is_own is not None and enough(re.fullmatch(pattern, is_own) for pattern in patterns)
+    return fits or (by_address and kind != EXCLUDE)

@@ -75,7 +75,11 @@ def test_a_member_whose_copies_could_not_come_back_is_named(attribute: str, valu
     [
         ({"require.zone": "east"}, "b", "require.zone is set to east"),
         ({"require._name": "a"}, "b", "require._name is set to a"),
-        ({"require.zone": "east,west"}, "", ""),
+        # All values of one attribute are required at once, but not of an IP address.
+        ({"require.zone": "east,west"}, "a, b", "require.zone is set to east,west"),
+        ({"require.zone": "east,ea*"}, "b", "require.zone is set to east,ea*"),
+        ({"require._name": "a,b"}, "a, b", "require._name is set to a,b"),
+        ({"require._ip": "10.0.0.7,10.0.1.8"}, "", ""),
         ({"require.zone": ""}, "", ""),
         ({"include._name": "a,c"}, "b", "include._name is set to a,c"),
         ({"include._name": "a", "include.zone": "north"}, "b", "include.* is set to _name: a, zone: north"),
@@ -145,7 +149,8 @@ def test_copies_that_move_are_waited_for() -> None:
         ("require", {"zone": "east", "_name": "*"}, "b"),
         ("require", {"box.type": "warm"}, "ab"),
         ("require", {"zone": ""}, ""),
-        ("require", {"zone": "east,west"}, ""),
+        ("require", {"zone": "east,west"}, "ab"),
+        ("require", {"_name": "*,a"}, "b"),
         # A range of addresses, or another address of the same member.
         ("require", {"_ip": "10.0.0.0/8", "_host": "x"}, ""),
         ("include", {"_name": "a", "zone": "north"}, "b"),
