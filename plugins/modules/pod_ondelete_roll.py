@@ -14,7 +14,8 @@ description:
   - Brings the members of one batch onto the revision that the StatefulSet of each wants, by deleting their pods. Then
     it follows the new pods until they are Ready and OpenSearch says that they have joined.
   - Immediately before the first deletion it proves on fresh state that every shard keeps a started copy, and every
-    quorum its majority, without the batch. Without that proof nothing is deleted.
+    quorum its majority, without the batch. Without that proof nothing is deleted. A snapshot that has started since
+    the gate, and needs a shard of the batch, is waited for like the proof, unless O(skip_checks) has V(snapshots).
   - With O(allocation), allocation is restricted between that proof and another one, and the pods are deleted right
     after it. Once members are down allocation stays restricted. Put it back with M(stateful.upgrade.shard_allocation)
     (C(state=restored), C(part=batch)) when the batch is back, or after a failure.

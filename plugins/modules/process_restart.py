@@ -68,6 +68,15 @@ options:
     description:
       - The container that runs the server. The default is the only one, or the one whose image is called opensearch.
     type: str
+  skip_checks:
+    description:
+      - Checks that the gate before the batch leaves out. Without V(snapshots), a process with a shard that a snapshot
+        still needs is not stopped.
+    type: list
+    elements: str
+    default: []
+    choices: [pending_tasks, unassigned, progress, allocation, overrides, disk, snapshots, tasks, index_management,
+      archived, settings, search_role, certificates, last_snapshot, plugins, images]
   wait_timeout:
     description:
       - Seconds to wait for the proof, and again for the batch to be back. When they are over, the task fails and names

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.runs.world import CalledCluster, World, world
+from tests.sandbox.web import Request
 from tests.scenarios.playbook import PLAN, PLAYBOOK
 
 FROM, TO = "2.19.6", "3.8.0"
@@ -158,3 +159,28 @@ def test_a_run_behind_one_that_is_partial_takes_another_one(here: World, cluster
     cluster.is_upgraded(TO)
     assert [each["snapshot"] for each in snapshots(cluster)] == [partial["snapshot"], f"{partial['snapshot']}-2"]
     assert f"Snapshot backup/{partial['snapshot']}-2 holds 2 indices with 2 shards" in done.output
+
+
+def test_one_that_a_policy_starts_as_a_batch_is_about_to_go_is_waited_for(here: World, cluster: CalledCluster) -> None:
+    """A member that went then ended it PARTIAL: the gate, which waits for snapshots, was passed already."""
+    # Each member has a primary of this index.
+    cluster.ask("/spread", "PUT", {"settings": {"number_of_shards": 3, "number_of_replicas": 1}})
+    for number in range(30):
+        cluster.ask(f"/spread/_doc/{number}", "PUT", {"text": "x" * 500})
+    cluster.until_green()
+    consent, before = here.confirmed(cluster.variables(TO)), here.calling.after
+
+    def start(request: Request) -> None:
+        before(request)
+        restricted = request.method == "PUT" and "cluster.routing.allocation.enable" in str(request.body)
+        if restricted and not snapshots(cluster):
+            cluster.ask("/_snapshot/backup/nightly", "PUT", {"partial": True})
+
+    here.calling.after = start
+    try:
+        done = here.play(PLAYBOOK, consent)
+    finally:
+        here.calling.after = before
+    assert done.code == 0, done.output
+    cluster.is_upgraded(TO)
+    assert [(each["snapshot"], each["state"]) for each in snapshots(cluster)] == [("nightly", "SUCCESS")]

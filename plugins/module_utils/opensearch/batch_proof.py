@@ -11,6 +11,7 @@ from ..common.verdict import Reason, Verdict, combine
 from ..kubernetes.state import Namespace, Pod, StatefulSet
 from .absence import Absence
 from .act.hand_over import HandOver
+from .act.last_look import judge_snapshots_now
 from .act.raising import RAISE_REPLICAS
 from .act.restricting import RESTRICTING, Restriction
 from .judge.back import judge_back
@@ -78,7 +79,8 @@ class BatchProof:
         rolling = judge_other_pools(state, there, pools)
         going = [pod for pod in there.pods if pod.name in self._batch and pod.name not in deleted]
         lost = self._judge_lost(state, pools, going)
-        return combine((proven, standing, rolling, self._hand_over.judge(state, deleted), lost))
+        saving = judge_snapshots_now(self._task, state, {*self._batch} - {*deleted})
+        return combine((proven, standing, rolling, self._hand_over.judge(state, deleted), lost, saving))
 
     def _judge_lost(self, state: ClusterState, pools: Sequence[StatefulSet], going: Collection[Pod]) -> Verdict:
         if not self._loses_data:

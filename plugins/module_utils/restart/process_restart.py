@@ -22,6 +22,7 @@ from ..kubernetes.state import Namespace
 from ..kubernetes.stateful_sets import observe_namespace
 from ..opensearch.answering import wait_for_answers
 from ..opensearch.batch_proof import OF_BATCH, BatchProof
+from ..opensearch.gate import SELECTION
 from ..opensearch.observe.client import OpenSearchClient, connect
 from ..opensearch.removal import remove_member
 from ..pools.crash_log import with_cause
@@ -62,6 +63,7 @@ CONTRACT = Contract(
             "choices": [each.value for each in RestartPhase if each in SCHEDULED],
         },
         "container": {"type": "str"},
+        "skip_checks": SELECTION["skip_checks"],
         **RESTART,
         **CONFIGURATION,
         **LICENCE,

@@ -1,7 +1,8 @@
-"""The last look before a batch goes down, while allocation is restricted for it: the proof alone.
+"""The last look before a batch goes down, while allocation is restricted for it: the proof, and running snapshots.
 
 The other checks of a gate were made before. Made again now, they would refuse because of the restriction itself: the
-replicas of an index that was made since are not assigned.
+replicas of an index that was made since are not assigned. A snapshot may have started since the gate, by the clock of a
+policy; the members that go would end it PARTIAL.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from ...common.task import Task
 from ...common.verdict import Verdict, waiting
 from ...common.waiting import Patience
 from ...common.words import enumerate_few
+from ..judge.background import judge_snapshots_of
 from ..judge.safety import needs_allocation
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import observe
@@ -47,6 +49,12 @@ class LastLook:
     def in_vain(self) -> bool:
         """Whether the proof on the last look cannot hold as long as allocation is restricted."""
         return self._in_vain
+
+
+def judge_snapshots_now(task: Task, state: ClusterState, batch: Collection[str]) -> Verdict:
+    """Whether no snapshot needs a shard from these members, unless that check is skipped."""
+    skipped = "snapshots" in (task.params.get("skip_checks") or ())
+    return Verdict() if skipped else judge_snapshots_of(state, state.ids(batch))
 
 
 CALM = 5.0

@@ -35,7 +35,7 @@ from .allocation import CONTRACT as ALLOCATION
 from .allocation import UNCHANGED, carry_out
 from .flush import AGAIN_AFTER
 from .hand_over import HandOver
-from .last_look import LastLook
+from .last_look import LastLook, judge_snapshots_now
 
 RESTRICTING: Options = {
     "allocation": {"type": "str", "default": UNCHANGED, "choices": [UNCHANGED, "restrict"]},
@@ -144,10 +144,14 @@ def wait_proven(
     hand_over = HandOver(task, client, batch, policy)
     restriction = Restriction(task, client, batch, policy.allow_red_indices)
 
+    def judge(state: ClusterState) -> Verdict:
+        proven = prove(state, members, batch, policy)
+        return combine((proven, hand_over.judge(state), judge_snapshots_now(task, state, batch)))
+
     def look() -> tuple[ClusterState, Verdict]:
         return task.wait(
             restriction.last.see,
-            lambda state: combine((prove(state, members, batch, policy), hand_over.judge(state))),
+            judge,
             stoppable=True,
             hands_back_after=min(PROOF, float(task.params["wait_timeout"])),
             in_vain=restriction.last.in_vain,

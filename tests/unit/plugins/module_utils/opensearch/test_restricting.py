@@ -24,6 +24,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
     copy,
     identity,
     info,
+    snapshot,
     state_answer,
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers
@@ -43,6 +44,8 @@ class ServersUnderLoad(Servers):
 
     times: int = 0
     made: Sequence[Json] = tuple(MADE)
+    snapshots: Sequence[Json] = ()
+    """Those that a policy starts as soon as allocation is restricted."""
     version: str = "2.19.6"
 
     def __post_init__(self) -> None:
@@ -64,6 +67,7 @@ class ServersUnderLoad(Servers):
         if self.restricted != before:
             self.times -= self.restricted
             self._hold([*KEPT, *(self.made if self.restricted and self.times >= 0 else WHOLE)])
+            self.state |= {"snapshots": {"snapshots": list(self.snapshots)}}
         return answer
 
 
@@ -170,6 +174,32 @@ def test_what_only_others_can_cure_is_handed_back_with_allocation_put_back(
     assert turn.servers.settings == turn.before
 
 
+SAVES = snapshot("one", ("kept", "INIT", "data-2"))
+SAVES_ELSEWHERE = snapshot("one", ("kept", "SUCCESS", "data-2"), ("made", "INIT", "data-0"))
+
+
+def test_a_snapshot_that_starts_after_the_gate_is_handed_back_with_allocation_put_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    turn = Roll(monkeypatch, ServersUnderLoad(snapshots=[SAVES]))
+    result = turn.run()
+    assert (result["verdict"]["state"], codes(result), turn.deleted) == ("waiting", ["snapshot_running"], [])
+    assert acts(result) == ["set", "restored"]
+    assert turn.world.now() == pytest.approx(15)
+    assert turn.servers.settings == turn.before
+
+
+@pytest.mark.parametrize(
+    ("found", "params"), [(SAVES, {"skip_checks": ["snapshots"]}), (SAVES_ELSEWHERE, {"skip_checks": ["tasks"]})]
+)
+def test_a_snapshot_that_needs_nothing_of_the_batch_or_is_not_to_count_lets_it_go(
+    monkeypatch: pytest.MonkeyPatch, found: Json, params: Json
+) -> None:
+    turn = Roll(monkeypatch, ServersUnderLoad(snapshots=[found]))
+    result = turn.run(**params)
+    assert (result["verdict"]["state"], turn.deleted) == ("passed", ["data-2"])
+
+
 def test_a_proof_that_is_refused_under_the_restriction_puts_it_back(monkeypatch: pytest.MonkeyPatch) -> None:
     turn = Roll(monkeypatch, ServersUnderLoad(times=1, made=[copy("made", "data-2", primary=True)]))
     result = turn.run()
@@ -274,6 +304,15 @@ def test_the_last_gate_before_the_members_of_plain_hosts_stop_does_the_same(
     assert (result["verdict"]["state"], acts(result).count("set")) == (state, attempts)
     assert result["changed"]
     assert turn.servers.restricted is (state == "passed")
+
+
+def test_that_gate_waits_for_a_snapshot_of_its_batch_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    turn = Roll(monkeypatch, ServersUnderLoad(snapshots=[SAVES]))
+    given = {"moment": "before_stop", "batch": ["data-2"], "expected": list(NAMES), "allocation": "restrict"}
+    params = health_gate.CONTRACT.arguments({}, **given, lock={"run": "night"})
+    result = perform(health_gate.run, Task(params, clock=turn.world))
+    assert (result["verdict"]["state"], codes(result)) == ("waiting", ["snapshot_running"])
+    assert not turn.servers.restricted
 
 
 def test_refusals_of_the_servers_are_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
