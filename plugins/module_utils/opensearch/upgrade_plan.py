@@ -25,6 +25,7 @@ from . import (
     emptied_nodes,
     emptied_plan,
     extra_member,
+    followers,
     grown_volumes,
     health_gate,
     image_plugins,
@@ -105,6 +106,8 @@ def _preflight(task: Task, order: Outcome) -> Iterator[ParallelWork]:
     # Once a batch has begun, the upgrade has its additional capacity, or goes on without it.
     if more["batches"] and not more["commenced"] and order.verdict.passed:
         yield from _capacity(params)
+        if more["deployed_version"] != more["target_version"]:
+            yield ParallelWork(followers.run, followers.CONTRACT.arguments(params))
     if params["snapshot"] and more["batches"] and not more["commenced"]:
         yield _snapshot(params, more)
     if params["tasks_emptied"] and order.verdict.passed:

@@ -19,6 +19,8 @@ class Documents:
     def __init__(self, state: State, indices: Indices) -> None:
         self._state = state
         self._indices = indices
+        self.followed: dict[str, str] = {}
+        """The name of the lease that another cluster holds on the shards of an index, by the name of the index."""
 
     def index(self, name: str) -> Index:
         """The index of that name, which is made where it is not there."""

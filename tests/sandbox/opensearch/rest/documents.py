@@ -169,11 +169,27 @@ def _stats(call: Call) -> Answer:
         primaries = [len(store.documents) for primary, store in stores if primary]
         every = [len(store.documents) for _primary, store in stores]
         found[index.name] = {"primaries": _counted(primaries), "total": _counted(every)}
+        if call.text("level") == "shards":
+            found[index.name]["shards"] = _leases(call, index)
     return answered({"_shards": broadcast(copy for index in indices for copy in index.copies), "indices": found})
 
 
 def _counted(documents: Sequence[int]) -> dict[str, Any]:
     return {"docs": {"count": sum(documents), "deleted": 0}} if documents else {}
+
+
+def _leases(call: Call, index: Index) -> dict[str, list[dict[str, Any]]]:
+    """By shard those of its own copies, and that of a follower, as each copy reports them (server source,
+    RetentionLeases)."""
+    follower = call.cluster.documents.followed.get(index.name)
+
+    def of(shard: int) -> list[dict[str, Any]]:
+        serving = [copy for copy in index.shards[shard] if call.cluster.documents.serves(copy)]
+        names = [f"peer_recovery/{copy.node}" for copy in serving] + ([follower] if follower else [])
+        leases = [{"id": name, "retaining_seq_no": 0, "source": name.partition("/")[0]} for name in names]
+        return [{"retention_leases": {"primary_term": 1, "leases": leases}} for _copy in serving]
+
+    return {str(shard): of(shard) for shard in index.shards}
 
 
 def _stored(call: Call) -> Answer:
@@ -212,6 +228,6 @@ ROUTES = (
     Route(("GET", "POST"), "/{index}/_search", _search, _SEARCH, manager=False),
     Route(("GET", "POST"), "/_count", _count, _SEARCH, manager=False),
     Route(("GET", "POST"), "/{index}/_count", _count, _SEARCH, manager=False),
-    Route(("GET",), "/_stats/docs", _stats, NAMING, manager=False),
+    Route(("GET",), "/_stats/docs", _stats, NAMING | {"level"}, manager=False),
     Route(("GET",), "/{index}/_stats/store", _stored, NAMING | {"level", "forbid_closed_indices"}, manager=False),
 )

@@ -14,6 +14,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.waiting import MonotonicClock
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import (
+    followers,
     health_gate,
     image_plugins,
     pool_order,
@@ -67,7 +68,7 @@ MORE: Json = {
         {"name": "b2", "pools": ["data"], "members": ["data-0"], "cures": False, **TOLD},
     ],
 }
-ASKED = ("admission", "cluster_health_gate", "image_plugins", "upgrade_lock")
+ASKED = ("admission", "cluster_health_gate", "followers", "image_plugins", "upgrade_lock")
 
 
 class Modules:
@@ -76,12 +77,8 @@ class Modules:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked: list[tuple[str, Mapping[str, Any]]] = []
         self.says: dict[str, Verdict] = {}
-        for name, room in (
-            ("pool_order", pool_order),
-            ("cluster_health_gate", health_gate),
-            ("image_plugins", image_plugins),
-            ("image_pull", image_pull),
-        ):
+        rooms = {"cluster_health_gate": health_gate, "followers": followers, "image_plugins": image_plugins}
+        for name, room in {**rooms, "image_pull": image_pull, "pool_order": pool_order}.items():
             monkeypatch.setattr(room, "run", self._standing_for(name, room.CONTRACT))
         monkeypatch.setattr(runs, "manage_lock", self._standing_for("upgrade_lock", upgrade_lock.CONTRACT))
         offering = Contract({"planned": {"type": "list"}})
@@ -178,7 +175,8 @@ def test_no_pod_is_made_for_a_plan_that_is_refused_or_where_none_is_wanted(modul
 
 def test_without_the_check_of_plugins_the_images_are_only_pulled(modules: Modules) -> None:
     modules.plan(skip_checks=["plugins"])
-    assert modules.names() == sorted(["pool_order", "admission", "cluster_health_gate", "image_pull", "upgrade_lock"])
+    asked = {*ASKED, "pool_order", "image_pull"} - {"image_plugins"}
+    assert modules.names() == sorted(asked)
 
 
 def test_on_plain_hosts_there_is_no_image_and_the_plugins_are_named(modules: Modules) -> None:
@@ -241,7 +239,7 @@ def test_a_point_behind_the_last_batch_is_named(modules: Modules, after: int, sa
 
 def test_no_image_is_proven_where_the_members_are_on_plain_hosts(modules: Modules) -> None:
     modules.plan(namespace=None, groups={"data": ["data-0", "data-1"]}, kept_in="opensearch")
-    assert modules.names() == ["cluster_health_gate", "pool_order", "run_on_hosts", "upgrade_lock"]
+    assert modules.names() == ["cluster_health_gate", "followers", "pool_order", "run_on_hosts", "upgrade_lock"]
     assert dict(modules.asked)["upgrade_lock"]["kept_in"] == "opensearch"
 
 
@@ -251,6 +249,7 @@ def test_one_pass_waits_for_what_another_pass_would_begin_anew(modules: Modules)
     assert {name: asked[name]["wait"] for name in ASKED} == {
         "admission": False,
         "cluster_health_gate": False,
+        "followers": False,
         "image_plugins": True,
         "upgrade_lock": True,
     }
