@@ -112,15 +112,23 @@ def judge_index_filters(
 
     The indices in `left` are left as they are (`allow_red_indices`).
     """
-    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    found: dict[tuple[str, bool], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     moves = copies_move(state)
     roles = frozenset(role for member in state.members.values() for role in member.roles)
     for index, _shard, member in to_come_back(state, going, left):
         if index in filters:
             for name, value in _against(member, filters[index], state.product, roles):
-                found[f"{name}: {value}"][index].add(member.name)
-    for setting, indices in sorted(found.items()):
+                found[f"{name}: {value}", filters[index].shrinks][index].add(member.name)
+    for (setting, shrinks), indices in sorted(found.items()):
         names = enumerate_few(sorted({name for members in indices.values() for name in members}))
+        if shrinks:
+            yield waiting(
+                "replicas_filtered",
+                f"Index lifecycle management (ILM) shrinks {enumerate_few(sorted(indices))}, and until then keeps them"
+                f" off {names} ({PREFIX}{setting}): copies there could not come back after a restart.",
+                "Let it end; GET <index>/_ilm/explain shows its step.",
+            )
+            continue
         are = "still are" if moves else "stay"
         yield (waiting if moves else refused)(
             "replicas_filtered",

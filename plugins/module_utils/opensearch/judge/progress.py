@@ -120,6 +120,7 @@ class _Situation:
     """The deciders, each with the number of members that it refuses."""
     never_held: bool = False
     """Whether no member has ever held the copy."""
+    search_only: bool = False
 
 
 def judge_progress(
@@ -156,7 +157,8 @@ def _situation(copy: ShardCopy, explanation: Explanation | None, expectation: Ex
         return _Situation(_CopyKind.PENDING, copy.primary, answer)
     never_held = copy.primary and copy.never_held
     counted = _counted(explanation)
-    return _Situation(_CopyKind.WITHOUT_PLACE, copy.primary, answer, len(explanation.refusing), counted, never_held)
+    seen = answer, len(explanation.refusing), counted, never_held, copy.search_only
+    return _Situation(_CopyKind.WITHOUT_PLACE, copy.primary, *seen)
 
 
 def _counted(explanation: Explanation) -> tuple[tuple[str, int], ...]:
@@ -171,7 +173,7 @@ def _reason(situation: _Situation, names: Sequence[str], expectation: Expectatio
     """The reason for copies that are in the same situation."""
     several = len(names) > 1
     kind = ("primaries" if several else "primary") if situation.primary else ("replicas" if several else "replica")
-    subject = f"The {kind} of {enumerate_few(names)}"
+    subject = f"The {'search ' * situation.search_only}{kind} of {enumerate_few(names)}"
     say = _of_primary if situation.primary else _of_replica
     return say(situation, subject, expectation, "are" if several else "is", "fit" if several else "fits")
 
@@ -193,11 +195,12 @@ def _of_replica(situation: _Situation, subject: str, _expectation: Expectation, 
         return waiting("allocating", said, IF_THROTTLED if situation.answer == THROTTLED else "")
     if "max_retry" in dict(situation.deciders):
         return refused("allocation_failed", f"{subject} failed to recover too often (decider max_retry).", f"{_RETRY}.")
+    setting = "number_of_search_replicas" if situation.search_only else "number_of_replicas"
     return refused(
         "unassigned",
         f"{subject} {fit} on none of the {situation.members} data members (deciders: {_deciders(situation.deciders)}).",
-        "Fix what the deciders name, or lower number_of_replicas of that index; waiting would not change it. To"
-        " leave the index as it is, name it in allow_red_indices.",
+        f"Fix what the deciders name, or lower {setting} of that index; waiting would not change it. To leave the index"
+        " as it is, name it in allow_red_indices.",
     )
 
 

@@ -12,6 +12,7 @@ from .index_filters import KINDS, PREFIX, IndexFilters, parse_filters
 def observe_filters(client: OpenSearchClient) -> Mapping[str, IndexFilters]:
     """The filters of all indices that have any; also of closed, hidden and system ones."""
     path = "/_cluster/state/metadata"
-    answer = client.get(path, filter_path=",".join(f"metadata.indices.*.settings.{PREFIX}{kind}" for kind in KINDS))
+    wanted = *(f"settings.{PREFIX}{kind}" for kind in KINDS), "ilm.action", "ilm.step"
+    answer = client.get(path, filter_path=",".join(f"metadata.indices.*.{each}" for each in wanted))
     with reading(f"GET {path}"):
         return parse_filters(answer)

@@ -30,10 +30,16 @@ class IndexFilters:
     exclude: Filter = field(default_factory=dict)
     tiers: tuple[str, ...] = ()
     """The tiers of Elasticsearch that it prefers, in their order. OpenSearch ignores them."""
+    shrinks: bool = False
+    """Whether the index lifecycle management of Elasticsearch (ILM) shrinks it: for that time a filter of its own keeps
+    a copy of each shard on one member (`require._id`; server source, SetSingleNodeAllocateStep)."""
 
 
 def parse_filters(answer: Json) -> Mapping[str, IndexFilters]:
-    """Those of each index that has any, from `metadata.indices` of the cluster state."""
+    """Those of each index that has any, from `metadata.indices` of the cluster state.
+
+    It also has the state of ILM for each index (server source, LifecycleExecutionState); a failed step is `ERROR`.
+    """
     found = within(answer, "metadata", lambda metadata: named(metadata, "indices", _filters, {}), {})
     return {index: filters for index, filters in found.items() if filters != IndexFilters()}
 
@@ -42,7 +48,9 @@ def _filters(_name: str, index: Json) -> IndexFilters:
     rules = within(index, "settings.index.routing.allocation", dict, {})
     tiers = names_in(part(rules, INCLUDE, {}).get(PREFERENCE))
     require, include, exclude = (dict(_leaves(part(rules, kind, {}))) for kind in KINDS)
-    return IndexFilters(require, include, exclude, tuple(tiers))
+    managed = part(index, "ilm", {})
+    shrinks = managed.get("action") == "shrink" and managed.get("step") != "ERROR"
+    return IndexFilters(require, include, exclude, tuple(tiers), shrinks)
 
 
 def _leaves(of: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

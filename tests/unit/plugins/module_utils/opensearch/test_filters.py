@@ -226,6 +226,25 @@ def test_a_preference_of_a_tier_in_another_form_is_read(given: Any, tiers: tuple
     assert parse_filters({"metadata": {"indices": indices}}) == {"logs": IndexFilters({"temp": "hot"}, tiers=tiers)}
 
 
+@pytest.mark.parametrize(
+    ("managed", "state"),
+    [
+        ({"action": "shrink", "step": "check-shrink-allocation"}, State.WAITING),
+        # It does not go on by itself, and keeps its filter.
+        ({"action": "shrink", "step": "ERROR"}, State.REFUSED),
+        ({"action": "rollover", "step": "check-rollover-ready"}, State.REFUSED),
+        ({}, State.REFUSED),
+    ],
+)
+def test_an_index_that_elasticsearch_shrinks_is_waited_for(managed: dict[str, str], state: State) -> None:
+    rules = {"require": {"_id": identity("a")}}
+    index = {"settings": {"index": {"routing": {"allocation": rules}}}, "ilm": managed}
+    filters = parse_filters({"metadata": {"indices": {"logs": index, "others": {"ilm": managed}}}})
+    (reason,) = judge_index_filters(cluster(SERVERS, COPIES), filters, "abc").reasons
+    assert (reason.code, reason.state) == ("replicas_filtered", state)
+    assert ("(ILM) shrinks logs, and until then keeps them off b" in reason.message) is (state is State.WAITING)
+
+
 def test_of_several_exclusions_of_elasticsearch_it_is_not_known_which_one_is_in_force() -> None:
     settings = Settings({EXCLUDE: "a", f"{EXCLUDING}zone": "west"}, {})
     elastic = {name: {**info(name, "8.19.4"), "build_flavor": "default"} for name in "abc"}

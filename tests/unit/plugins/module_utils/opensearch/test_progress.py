@@ -105,6 +105,17 @@ def test_why_a_replica_has_no_place(refusing: dict[str, str], expected: tuple[st
 
 
 @pytest.mark.parametrize(
+    ("search_only", "named", "setting"),
+    [(False, "The replica of", " number_of_replicas "), (True, "The search replica of", " number_of_search_replicas ")],
+)
+def test_what_helps_a_replica_without_a_place_is_named_by_its_kind(search_only: bool, named: str, setting: str) -> None:
+    state = cluster(MIXED, [STUCK[0], copy("i", None, search_only=search_only)])
+    (reason,) = progress(state, [explained({"new": "same_shard", "old": "target_pool"})]).reasons
+    assert reason.message.startswith(f"{named} i[0] fits on none of the 2 data members")
+    assert setting in reason.remedy
+
+
+@pytest.mark.parametrize(
     ("refusing", "growing", "expected"),
     [
         ({"new": "same_shard", "old": "disk_threshold"}, {"old"}, ("unassigned_until_grown", State.PASSED)),
