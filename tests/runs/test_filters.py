@@ -11,6 +11,7 @@ FROM, TO = "2.19.6", "3.8.0"
 CLUSTER, INDEX = "cluster.routing.allocation.exclude._name", "index.routing.allocation.exclude._name"
 INCLUDE, REQUIRE = "cluster.routing.allocation.include._name", "cluster.routing.allocation.require._name"
 AWARENESS = "cluster.routing.allocation.awareness.attributes"
+ENABLE = "cluster.routing.allocation.enable"
 
 
 def with_three_copies(here: World) -> CalledCluster:
@@ -43,3 +44,23 @@ def test_a_member_that_keeps_copies_against_a_filter_refuses_the_plan_until_it_i
         done = here.play(PLAYBOOK, here.confirmed(cluster.variables(TO)))
         assert done.code == 0, done.output
         cluster.is_upgraded(TO)
+
+
+def test_a_restriction_in_the_files_of_the_members_refuses_the_plan_until_the_cluster_hides_it() -> None:
+    """With a plan, no replica would have come back to the members of the first batch."""
+    with world() as here:
+        cluster = here.cluster(FROM, settings={ENABLE: "primaries"})
+
+        def put(value: str | None) -> None:
+            cluster.ask("/_cluster/settings", "PUT", {"persistent": {ENABLE: value}})
+
+        put("all")
+        cluster.ask("/logs", "PUT", {"settings": {"number_of_shards": 1, "number_of_replicas": 2}})
+        cluster.until_green()
+        put(None)
+        refused = here.play(PLAN, cluster.variables(TO))
+        assert f"{ENABLE} is set to primaries" in refused.message
+        assert "It is set in opensearch.yml of" in refused.message
+        put("all")
+        planned = here.play(PLAN, cluster.variables(TO))
+        assert planned.code == 0, planned.output

@@ -2,8 +2,7 @@
 
 Of each shard the members with one value of an attribute may hold an equal part of the copies, and a member without the
 attribute none (server source, AwarenessAllocationDecider). Copies that were there before stay if they fit on no other
-member, and the cluster is green. Once their member restarts, they do not come back. Attributes that only the files of
-the members name are not judged: they were in force when the copies came there.
+member, and the cluster is green. Once their member restarts, they do not come back.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ The list of the checks, with the moments of each, is in `checks`; the requests f
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 
@@ -300,8 +300,22 @@ def _judge_readable(state: ClusterState, target: Version) -> Verdict:
 
 
 def _judge_allocation(gate: _Gate) -> Verdict:
-    """Whether replicas can come back. What an interrupted run has set is put back before the first batch."""
+    """Whether replicas can come back. What an interrupted run has set is put back before the first batch.
+
+    A setting of the cluster hides that in the configuration of the elected manager, which allocates all copies.
+    """
     settings = as_put_back(gate.seen.settings)
+    found, elected = _judge_with(gate, settings), gate.state.members.get(gate.state.elected or "")
+    own = gate.seen.configured.allocation.get(elected.name, {}) if gate.seen.configured and elected else {}
+    if not own or elected is None:
+        return found
+    of_both = _judge_with(gate, replace(settings, persistent={**own, **settings.persistent}))
+    remedy = f"It is set in opensearch.yml of {elected.name}. Change it there, or set another value in the cluster."
+    further = (replace(each, remedy=remedy) for each in of_both.reasons if each not in found.reasons)
+    return combine((found, Verdict(tuple(further))))
+
+
+def _judge_with(gate: _Gate, settings: Settings) -> Verdict:
     limits = combine((_judge_enable(settings), judge_limits(settings)))
     if not gate.settled:
         return limits

@@ -16,7 +16,7 @@ from ...common.task import Task
 from ...common.words import enumerate_few
 from .answers import reading
 from .client import OpenSearchClient, connect
-from .configured import Configured, parse_of_indices, parse_started_with
+from .configured import Configured, parse_allocation, parse_of_indices, parse_started_with
 from .data_paths import DataPaths, parse_data_paths
 from .decommissioned import parse_decommissioned
 from .disk import Disks, parse_disks, parse_watermarks
@@ -274,9 +274,9 @@ def observe_configured(client: OpenSearchClient, of_indices: Iterable[str]) -> C
     state = client.get("/_cluster/state/metadata", filter_path=wanted)
     with reading("GET /_nodes/_all/settings", "settings"):
         _all_answered(within(settings, "_nodes", lambda header: whole(header, "failed")), "settings", "settings")
-        members = parse_started_with(settings)
+        members, allocation = parse_started_with(settings), parse_allocation(settings)
     with reading("GET /_cluster/state/metadata", "settings"):
-        return Configured(members, parse_of_indices(state))
+        return Configured(members, parse_of_indices(state), allocation)
 
 
 def observe_disks(client: OpenSearchClient) -> Disks:

@@ -1,6 +1,6 @@
 """The settings that members were started with, and settings of indices, by name. Pure.
 
-Their values are not kept: a value may be a secret that its plugin does not mark as one.
+Their values are not kept, but for those of allocation: a value may be a secret that its plugin does not mark as one.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...common.reading import Json, named, part, text
+from .settings import RECOVERY_BYTES, ROUTING, Flat
 
 Names = Mapping[str, frozenset[str]]
 
@@ -20,12 +21,25 @@ class Configured:
 
     members: Names = field(default_factory=dict)
     indices: Names = field(default_factory=dict)
+    allocation: Mapping[str, Flat] = field(default_factory=dict)
+    """The settings of allocation and of the pace of recoveries in the configuration of each member, by its name."""
 
 
 def parse_started_with(answer: Json) -> Names:
     """The names of the settings of each member, from `GET _nodes/_all/settings?flat_settings=true`."""
     found = named(answer, "nodes", lambda _identity, node: (text(node, "name"), frozenset(part(node, "settings", {}))))
     return dict(found.values())
+
+
+def parse_allocation(answer: Json) -> Mapping[str, Flat]:
+    """Those settings of each member, from the same answer."""
+
+    def of(_identity: str, node: Json) -> tuple[str, Flat]:
+        given = part(node, "settings", {})
+        found = {name: value for name, value in given.items() if name.startswith(ROUTING) or name == RECOVERY_BYTES}
+        return text(node, "name"), found
+
+    return dict(named(answer, "nodes", of).values())
 
 
 def parse_of_indices(answer: Json) -> Names:

@@ -20,6 +20,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.looking import look
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.configured import (
     Configured,
+    parse_allocation,
     parse_of_indices,
     parse_started_with,
 )
@@ -230,6 +231,12 @@ def test_a_member_that_does_not_answer_is_waited_for_and_a_user_without_the_righ
     silent: Any = Servers(silent=[{"reason": "x"}])
     with pytest.raises(Unreachable, match=r"did not report their settings"):
         look(silent, "before_upgrade", 0, Selection(frozenset({"disk", "tasks"})))
+
+
+def test_values_are_kept_of_allocation_alone() -> None:
+    kept = {"cluster.routing.allocation.awareness.attributes": ["zone"], "indices.recovery.max_bytes_per_sec": "1kb"}
+    nodes = {"x": {"name": "a", "settings": {**kept, "plugins.own.password": "x"}}, "y": {"name": "b"}}
+    assert parse_allocation({"nodes": nodes}) == {"a": kept, "b": {}}
 
 
 def test_settings_are_read_by_their_whole_names() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
+from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
@@ -29,7 +30,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observ
     Managed,
     ManagedIndex,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import Settings
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import ROUTING, Settings
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.tasks import LongTask
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
@@ -141,6 +142,31 @@ def test_a_check_is_made_and_when_it_is_skipped_that_is_said(
     (said,) = skipping.reasons
     assert (said.code, said.state) == ("check_skipped", State.PASSED)
     assert name in said.message
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "code"),
+    [
+        (ENABLE, "primaries", "allocation_disabled"),
+        (f"{ROUTING}node_concurrent_incoming_recoveries", "0", "recoveries_disabled"),
+        (f"{ROUTING}require._name", "a", "members_excluded"),
+        (f"{ROUTING}awareness.attributes", ["zone"], "members_excluded"),
+        (f"{ROUTING}awareness.attributes", "", ""),
+    ],
+)
+def test_the_configuration_of_the_elected_manager_counts_where_the_cluster_sets_nothing(
+    name: str, value: Any, code: str
+) -> None:
+    def said(of: str, **of_cluster: Any) -> list[tuple[str, str]]:
+        configured = Configured(allocation={of: {name: value}})
+        judged = case(configured=configured, settings=Settings(of_cluster, {})).judged("before_upgrade")
+        return [(each.code, each.remedy) for each in judged.reasons]
+
+    remedy = "It is set in opensearch.yml of a. Change it there, or set another value in the cluster."
+    assert said("a") == [(code, remedy)] * bool(code)
+    # Another member allocates nothing.
+    assert said("b") == []
+    assert said("a", **{name: {"primaries": "all", "0": "5"}.get(str(value), "")}) == []
 
 
 def test_every_check_that_can_be_skipped_was_tried() -> None:
