@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..common.verdict import Verdict, combine
 from ..kubernetes.client import KubernetesClient
 from ..kubernetes.rights import missing_rights
+from ..run.away_sets import AwaySets
 from .judge.budgets import judge_budgets
 from .judge.forced_drains import ForcedRung, judge_forced, may_be_forced
 from .judge.longhorn_budgets import judge_manager_budgets
@@ -29,8 +30,8 @@ class PlannedDrains:
     batches: Batches
     moving: Batches
     """Those whose pods move to other Kubernetes nodes, each group by a name."""
-    apart: Mapping[str, Sequence[Collection[str]]] = field(default_factory=dict)
-    """The groups of a batch that may be away at once, each at another time. All of another batch are away at once."""
+    apart: Mapping[str, AwaySets] = field(default_factory=dict)
+    """The sets of a batch that may be away at once, each at another time. All of another batch are away at once."""
 
     @classmethod
     def at_once(cls, batches: Batches) -> PlannedDrains:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from ..common.errors import refusal
 from ..common.task import Outcome, Task
@@ -18,6 +18,8 @@ from .observe.state import Longhorn
 
 MOMENTS = ("before_batch", "after_batch", "before_upgrade", "after_upgrade")
 """The moments that this subject has."""
+JudgeBatch = Callable[[Longhorn, Collection[str], Collection[str]], Verdict]
+"""A judgement of some nodes, with all nodes that are expected."""
 
 
 def _on_image(seen: Longhorn, image: str, names: Collection[str]) -> Verdict:
@@ -36,8 +38,8 @@ def _on_image(seen: Longhorn, image: str, names: Collection[str]) -> Verdict:
     )
 
 
-def run(task: Task) -> Outcome:
-    """Look, judge and wait as asked. Nothing is changed."""
+def run(task: Task, judge_batch: JudgeBatch = may_go_down) -> Outcome:
+    """Look, judge and wait as asked. Nothing is changed. Before a batch `judge_batch` says whether nodes may go."""
     params, moment = task.params, task.params["moment"]
     if moment not in MOMENTS:
         raise refusal(
@@ -51,7 +53,7 @@ def run(task: Task) -> Outcome:
         # Not every Kubernetes node has a part of Longhorn.
         batch = [*params["batch"], *(name for name in params["kubernetes_nodes"] if name in seen.nodes)]
         if moment == "before_batch":
-            return may_go_down(seen, batch, params["expected"])
+            return judge_batch(seen, batch, params["expected"])
         whole = all_whole(seen, params["expected"], batch)
         if not params["target_version"]:
             return whole

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -101,13 +101,17 @@ class Judged:
     """Seconds from the option `since` until the first look that found the cluster green."""
 
 
-def wait_at_gate(task: Task, client: OpenSearchClient, scope: Scope) -> Judged:
+def wait_at_gate(
+    task: Task, client: OpenSearchClient, scope: Scope, judge_look: Callable[[Look, Scope], Verdict] = judge
+) -> Judged:
     """Look, judge and wait as the options of the module `cluster_health_gate` say. The verdict may be refused.
+
+    `judge_look` gives the verdict on one look.
 
     Raises:
         Refusal: the answer is missing or unreadable.
     """
-    split = _Split(task, scope)
+    split = _Split(task, scope, judge_look)
     looking = _GateLooks(task, client, scope)
 
     def left(seen: Look) -> Remaining:
@@ -167,10 +171,10 @@ class _GateLooks:
 class _Split:
     """Judges a batch; once the proof of the whole has failed for long enough, the part of it that may go."""
 
-    def __init__(self, task: Task, scope: Scope) -> None:
+    def __init__(self, task: Task, scope: Scope, judge_look: Callable[[Look, Scope], Verdict]) -> None:
         self.going: list[str] = list(task.params["batch"])
         """The members that may go, once the verdict is passed."""
-        self._task, self._scope = task, scope
+        self._task, self._scope, self._judge = task, scope, judge_look
         self._whole, self._since = list(task.params["batch"]), task.clock.now()
         self._skips_upgraded = task.params["skip_upgraded"] and scope.moment == BEFORE_BATCH
 
@@ -180,7 +184,7 @@ class _Split:
             upgraded = judge_upgraded(seen.state, self._scope)
             if upgraded.reasons:
                 return upgraded
-        verdict = judge(seen, self._scope)
+        verdict = self._judge(seen, self._scope)
         if verdict.passed or not self._may_split(verdict):
             return verdict
         part = safe_part(self._whole, lambda names: self._of(seen, names).passed)
@@ -211,7 +215,7 @@ class _Split:
         return verdict.state is State.REFUSED or self._task.clock.now() - self._since >= after
 
     def _of(self, seen: Look, names: Sequence[str]) -> Verdict:
-        return judge(seen, replace(self._scope, batch=frozenset(names)))
+        return self._judge(seen, replace(self._scope, batch=frozenset(names)))
 
 
 def scope_of(task: Task) -> Scope:

@@ -31,7 +31,7 @@ def asked_while_held(task: Task) -> Outcome:
     if of_control_plane and seen.version.is_commenced(str(release_of(task.params["target_version"]))):
         # OpenShift continues by itself, and some of them may be away by now.
         return Outcome(Verdict())
-    apart = away_with_control_plane(seen) if of_control_plane else ()
+    apart = away_with_control_plane(seen) if of_control_plane else None
     # The machine config operator evicts an elected manager without a hand-over.
     outcome = going_down.asked(replace(task, guard=holding), hands_over=False, apart=apart)
     verdict = combine((outcome.verdict, Verdict(holding.held.remarks)))

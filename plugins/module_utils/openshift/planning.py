@@ -216,7 +216,7 @@ def _of_pools(task: Task, seen: OpenShift, hops: Hops, coming: Mapping[str, int]
     return {
         "with_control_plane": required,
         "together_with_it": with_control_plane(seen),
-        "away_with_it": away_with_control_plane(seen),
+        "away_with_it": away_with_control_plane(seen).as_result(),
         "left": [name for pool in held for name in seen.planned[pool.name]],
         "lowered": [pool.name for pool in free if lowered(seen, pool, most, coming.get(pool.name, 0))],
         "kubernetes_nodes": {name: name for name in left_alone(seen, hops[0].release)} if begins else {},

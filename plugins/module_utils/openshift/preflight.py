@@ -16,6 +16,7 @@ from ..draining.observe.optional import asked
 from ..draining.planned import PlannedDrains, judge_drains
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import missing_rights, of_lock_and_record
+from ..run.away_sets import AwaySets
 from ..workloads.going_down import foreseen
 from ..workloads.workload import is_asked
 from . import health_checks
@@ -95,7 +96,7 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         workers = {each["name"]: each["members"] for each in firsts.values() if MASTER not in each["pools"]}
         first = next((name for name in batches if name not in workers), None)
         together = planned.more["together_with_it"] if first else ()
-        apart = {first: planned.more["away_with_it"]} if first else {}
+        apart = {first: AwaySets.of_result(planned.more["away_with_it"])} if first else {}
         # The pods of other pools that go with the control plane move, too.
         moving = {**{f"{first} ({enumerate_few(names)})": names for names in together}, **workers}
         rungs = rungs_in(params["allow_forced_drains"])

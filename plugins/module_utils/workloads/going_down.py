@@ -21,24 +21,27 @@ from functools import partial
 from typing import Any
 
 from ..common.task import Outcome, Task, attempt
-from ..common.verdict import Reason, State, Verdict, combine, remark, waiting
+from ..common.verdict import Reason, State, Verdict, combine, remark
 from ..common.waiting import FIRST_ANSWER
-from ..common.words import enumerate_few, unique
+from ..common.words import unique
 from ..kubernetes.client import connect as kubernetes
 from ..longhorn import health_gate as longhorn
+from ..longhorn.judge.away import deciding_sets as sets_of_volumes
 from ..longhorn.judge.gate import may_go_down
 from ..longhorn.observe.kinds import NAMESPACE as OF_LONGHORN
 from ..longhorn.observe.look import look as look_at_longhorn
-from ..longhorn.observe.state import Longhorn
 from ..opensearch import health_gate
 from ..opensearch.act import allocation
 from ..opensearch.gate import BEFORE_STOP, JOINED
+from ..opensearch.judge.away import deciding_sets
 from ..opensearch.judge.checks import AFTER_BATCH, BEFORE_BATCH
 from ..opensearch.judge.policy import policy_of
 from ..opensearch.judge.safety import judge_batch, judge_consent
 from ..opensearch.observe.client import connect
 from ..opensearch.observe.cluster import observe
 from ..opensearch.shard_allocation import RECOVERIES
+from ..run.away_sets import AwaySets
+from .away import members_spared, volumes_spared
 from .workload import Workload, workloads_in
 
 SLEEP = 0.25
@@ -48,21 +51,25 @@ OF_RUN = ("kubernetes", "lock", "wait", "wait_timeout")
 _CONSENTS = re.compile(r"(?<![\w.])(allow_(?:single_copy|quorum_loss|red_indices))\b")
 Batches = Mapping[str, Collection[str]]
 """The Kubernetes nodes of each batch by its name."""
-Groups = Sequence[Collection[str]]
-"""The Kubernetes nodes of a batch that may be away at once, in each group others."""
 
 
-def asked(task: Task, *, hands_over: bool = True, apart: Groups = ()) -> Outcome:
+def asked(task: Task, *, hands_over: bool = True, apart: AwaySets | None = None) -> Outcome:
     """Wait until all workloads can spare the Kubernetes nodes of the option `batch`. Nothing is changed.
 
-    `hands_over` says whether an elected manager there hands over before it goes. With `apart` each of these groups has
+    `hands_over` says whether an elected manager there hands over before it goes. With `apart` each of these sets has
     to be spared, and not the batch at once.
     """
     batch = task.params["batch"]
-    groups: Groups = apart or [batch]
 
     def ask(given: Task, workload: Workload) -> Outcome:
-        return Outcome(combine(_asked_of(given, workload, groups, hands_over=hands_over)))
+        own = {"moment": BEFORE_BATCH, "kubernetes_nodes": [*batch]}
+        if workload.searches:
+            gate = health_gate.run if apart is None else partial(members_spared, apart)
+            params = arguments_of(given, workload, **own, hands_over=hands_over)
+        else:
+            gate = longhorn.run if apart is None else partial(volumes_spared, apart)
+            params = _arguments_of_longhorn(given, workload, **own)
+        return Outcome(gate(replace(given, params=params)).verdict)
 
     outcome = _of_each(task, ask)
     if outcome.verdict.state is not State.REFUSED or apart or len(batch) == 1:
@@ -70,45 +77,6 @@ def asked(task: Task, *, hands_over: bool = True, apart: Groups = ()) -> Outcome
     said = "If members or volumes have moved since the plan, batches of several Kubernetes nodes may not fit any more."
     again = remark("batch_of_plan", said, "Run the playbook again: it plans batches by the places that they have then.")
     return replace(outcome, verdict=combine((outcome.verdict, Verdict((again,)))))
-
-
-def _asked_of(task: Task, workload: Workload, groups: Groups, *, hands_over: bool) -> Iterator[Verdict]:
-    """The verdict of a workload on each group, until one does not pass."""
-    for nodes in _places_of(task, workload, groups):
-        if workload.searches:
-            own = {"hands_over": hands_over, "kubernetes_nodes": [*nodes]}
-            verdict = _gate(task, workload, moment=BEFORE_BATCH, **own).verdict
-        else:
-            verdict = _longhorn(task, workload, BEFORE_BATCH, nodes).verdict
-        yield verdict
-        if not verdict.passed:
-            if len(nodes) > 1 and len(groups) > 1:
-                yield Verdict((_away_at_once(nodes, verdict.state),))
-            return
-
-
-def _places_of(task: Task, workload: Workload, groups: Groups) -> Groups:
-    """The groups without the Kubernetes nodes that have nothing of a workload; the first of all if none has."""
-    if len(groups) == 1:
-        return groups
-    if workload.searches:
-        listed = health_gate.placed_members(replace(task, params=arguments_of(task, workload, moment=BEFORE_BATCH)))
-        there = {each.kubernetes_node for each in listed}
-    else:
-        there = {*_volumes(task, workload).nodes}
-    return within_places(groups, there) or groups[:1]
-
-
-def within_places(groups: Groups, there: Collection[str]) -> list[list[str]]:
-    """The part of each group that is in these places, without those that are empty or a part of another one."""
-    found = dict.fromkeys(frozenset(each for each in nodes if each in there) for nodes in groups)
-    return [sorted(each) for each in found if each and not any(each < other for other in found)]
-
-
-def _away_at_once(nodes: Collection[str], state: State) -> Reason:
-    said = f"Kubernetes nodes {enumerate_few(nodes)} may be away at once, and no gate is asked in between."
-    remedy = "Move members to other Kubernetes nodes, or give their pools batches of their own (see the plan)."
-    return replace(waiting("away_at_once", said, remedy), state=state)
 
 
 def ready(task: Task) -> Outcome:
@@ -172,44 +140,55 @@ def put_back(task: Task) -> Outcome:
     return _of_each(task, restored)
 
 
-def foreseen(task: Task, batches: Batches, apart: Mapping[str, Groups] | None = None) -> Outcome:
+def foreseen(task: Task, batches: Batches, apart: Mapping[str, AwaySets] | None = None) -> Outcome:
     """Whether a plan with these batches can be carried out as the workloads are now.
 
-    `apart` has the groups of those batches whose Kubernetes nodes are not away at once.
+    `apart` has the sets of those batches whose Kubernetes nodes are not away at once.
     """
-    groups = {name: (apart or {}).get(name, [nodes]) for name, nodes in batches.items()}
 
     def look(given: Task, workload: Workload) -> Outcome:
         reasons_of = _foreseen if workload.searches else _foreseen_volumes
-        return Outcome(Verdict(tuple(reasons_of(given, workload, groups))))
+        return Outcome(Verdict(tuple(reasons_of(given, workload, batches, apart or {}))))
 
     return _of_each(replace(task, first_answer=FIRST_ANSWER), look)
 
 
-def _foreseen(task: Task, workload: Workload, groups: Mapping[str, Groups]) -> Iterator[Reason]:
+def _foreseen(task: Task, workload: Workload, batches: Batches, apart: Mapping[str, AwaySets]) -> Iterator[Reason]:
     params = arguments_of(task, workload, moment=BEFORE_BATCH)
-    policy, members = policy_of(params, hands_over=True), list[tuple[str, list[str]]]()
+    policy = policy_of(params, hands_over=True)
     listed = health_gate.placed_members(replace(task, params=params))
-    places = {each.kubernetes_node for each in listed}
-    for name, nodes in ((name, nodes) for name, found in groups.items() for nodes in within_places(found, places)):
-        members.append((name, [each.name for each in listed if each.kubernetes_node in nodes]))
+    places = {each.name: each.kubernetes_node for each in listed}
+    members = {
+        name: there
+        for name, nodes in batches.items()
+        if (there := [each for each, place in places.items() if place in nodes])
+    }
     state = task.ask(lambda: observe(connect(params["opensearch"], params["kubernetes"])))
-    going = unique(each for _name, names in members for each in names)
+    going = unique(each for names in members.values() for each in names)
     yield from judge_consent(state, going, policy).reasons
-    for name, names in members:
-        alone = judge_batch(state, names, policy) if len(names) > 1 else Verdict()
-        for each in alone.reasons if alone.state is State.REFUSED else ():
-            # Members may be elsewhere by then, and the gate asks again.
-            yield remark(each.code, f"Batch {name} could not go now: {each.message}", each.remedy)
-    there_are = {name: None for name, _names in members}
-    number = len(there_are)
-    batches = f"{number} batches, and are asked before each" if number > 1 else "one batch, and are asked before it"
-    said = f"{len(going)} members are on the Kubernetes nodes of {batches}."
+    for name, names in members.items():
+        sets = [batches[name]] if name not in apart else deciding_sets(state, places, apart[name])
+        groups = [[each for each in names if places[each] in nodes] for nodes in sets]
+        verdicts = [judge_batch(state, each, policy) for each in groups if len(each) > 1]
+        yield from _not_now(name, [each for each in verdicts if each.state is State.REFUSED])
+    number = len(members)
+    asked_before = (
+        f"{number} batches, and are asked before each" if number > 1 else "one batch, and are asked before it"
+    )
+    said = f"{len(going)} members are on the Kubernetes nodes of {asked_before}."
     none = "No member is on a Kubernetes node of a batch, so none is asked."
     yield remark("workload_asked", said if number else none)
-    for name in there_are:
-        if len(groups[name]) > 1:
-            yield _asked_once(name)
+    yield from (_asked_once(name) for name in members if name in apart and not apart[name].has(batches[name]))
+
+
+def _not_now(name: str, verdicts: Sequence[Verdict]) -> Iterator[Reason]:
+    """The remarks on a batch that could not go; of many sets that are refused for the same cause on the first one."""
+    said = set[str]()
+    for verdict in verdicts:
+        found = [each for each in verdict.reasons if each.code not in said]
+        said.update(each.code for each in found)
+        # Members may be elsewhere by then, and the gate asks again.
+        yield from (remark(each.code, f"Batch {name} could not go now: {each.message}", each.remedy) for each in found)
 
 
 def _asked_once(name: str) -> Reason:
@@ -220,17 +199,16 @@ def _asked_once(name: str) -> Reason:
     return remark("workload_asked_once", said, "Give the members a PodDisruptionBudget, which each eviction respects.")
 
 
-def _foreseen_volumes(task: Task, workload: Workload, groups: Mapping[str, Groups]) -> Iterator[Reason]:
+def _foreseen_volumes(
+    task: Task, workload: Workload, batches: Batches, apart: Mapping[str, AwaySets]
+) -> Iterator[Reason]:
     """The volumes that will never let a batch go. Any other hindrance may have passed by then."""
-    seen = _volumes(task, workload)
-    for nodes in (nodes for found in groups.values() for nodes in within_places(found, seen.nodes)):
-        reasons = may_go_down(seen, nodes, ()).reasons
-        yield from (each for each in reasons if (each.state, each.code) == (State.REFUSED, "last_replica"))
-
-
-def _volumes(task: Task, workload: Workload) -> Longhorn:
     client, namespace = kubernetes(task.params["kubernetes"]), workload.namespace or OF_LONGHORN
-    return task.ask(lambda: look_at_longhorn(client, namespace))
+    seen = task.ask(lambda: look_at_longhorn(client, namespace))
+    for name, nodes in batches.items():
+        for each in sets_of_volumes(seen, apart.get(name) or AwaySets.at_once(nodes)):
+            reasons = may_go_down(seen, each, ()).reasons
+            yield from (each for each in reasons if (each.state, each.code) == (State.REFUSED, "last_replica"))
 
 
 def _of_each(task: Task, work: Callable[[Task, Workload], Outcome], *, until_failure: bool = False) -> Outcome:
@@ -281,10 +259,13 @@ def _gate(task: Task, workload: Workload, **own: Any) -> Outcome:
     return health_gate.run(replace(task, params=arguments_of(task, workload, **own)))
 
 
-def _longhorn(task: Task, workload: Workload, moment: str, nodes: Collection[str] = ()) -> Outcome:
-    own = {"moment": moment, "kubernetes_nodes": [*(nodes or task.params["batch"])]}
-    params = {**arguments_of(task, workload, **own), "namespace": workload.namespace or OF_LONGHORN}
-    return longhorn.run(replace(task, params=params))
+def _longhorn(task: Task, workload: Workload, moment: str) -> Outcome:
+    own = {"moment": moment, "kubernetes_nodes": [*task.params["batch"]]}
+    return longhorn.run(replace(task, params=_arguments_of_longhorn(task, workload, **own)))
+
+
+def _arguments_of_longhorn(task: Task, workload: Workload, **own: Any) -> dict[str, Any]:
+    return {**arguments_of(task, workload, **own), "namespace": workload.namespace or OF_LONGHORN}
 
 
 def _restricted(task: Task, workload: Workload) -> Outcome:

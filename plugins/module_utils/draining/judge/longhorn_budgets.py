@@ -8,11 +8,13 @@ volume is attached there, and the setting `node-drain-policy` is met (`canDelete
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 
 from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few, first_few
 from ...pools.disruption import matches
+from ...run.away_sets import AwaySets
 from ..observe.workloads import VolumeReplica, Workloads, is_of_manager
 
 ALLOW, ALLOW_STOPPED = "always-allow", "allow-if-replica-is-stopped"
@@ -23,11 +25,11 @@ EVICT, EVICT_LAST = "block-for-eviction", "block-for-eviction-if-contains-last-r
 def judge_manager_budgets(
     seen: Workloads,
     batches: Mapping[str, Collection[str]],
-    apart: Mapping[str, Sequence[Collection[str]]] | None = None,
+    apart: Mapping[str, AwaySets] | None = None,
 ) -> Iterator[Reason]:
     """Whether each instance manager may leave its Kubernetes node once its volumes are attached elsewhere.
 
-    Of the batches in `apart` those of one of these groups are cordoned at once, and of others all Kubernetes nodes.
+    Of the batches in `apart` those of one of these sets are cordoned at once, and of others all Kubernetes nodes.
     Nothing is said if the policy is not known.
     """
     if seen.drain_policy in ("", ALLOW):
@@ -36,8 +38,8 @@ def judge_manager_budgets(
     drained = {node for nodes in batches.values() for node in nodes}
     cordoned = {name for name, each in seen.nodes.items() if each.closed} - drained
     for name, nodes in batches.items():
-        together = [{*group} for group in (apart or {}).get(name, [nodes])]
-        kept = [each for away in together for each in _kept(seen, away & guarded, away | cordoned)]
+        away = (apart or {}).get(name) or AwaySets.at_once(nodes)
+        kept = [*_kept(seen, away.names & guarded, away, cordoned)]
         if kept:
             yield _said(seen, kept)
 
@@ -53,13 +55,19 @@ def _guarded(seen: Workloads) -> set[str]:
     }
 
 
-def _kept(seen: Workloads, nodes: Collection[str], away: Collection[str]) -> Iterator[VolumeReplica]:
-    """The replicas for which Longhorn keeps the instance managers of these Kubernetes nodes while `away` are closed."""
-    safe = {each.volume for each in seen.replicas if each.healthy and each.kubernetes_node not in away}
+def _kept(
+    seen: Workloads, nodes: Collection[str], away: AwaySets, cordoned: Collection[str]
+) -> Iterator[VolumeReplica]:
+    """The replicas for which Longhorn keeps the instance managers of these Kubernetes nodes while one of the sets is
+    closed, and those that are cordoned already."""
+    holders: dict[str, set[str]] = defaultdict(set)
+    for each in seen.replicas:
+        if each.healthy and each.kubernetes_node not in cordoned:
+            holders[each.volume].add(each.kubernetes_node)
     for each in seen.replicas:
         if each.kubernetes_node not in nodes or (each.stopped and seen.drain_policy == ALLOW_STOPPED):
             continue
-        if seen.drain_policy == EVICT or (each.used and each.volume not in safe):
+        if seen.drain_policy == EVICT or (each.used and away.has({each.kubernetes_node, *holders[each.volume]})):
             yield each
 
 

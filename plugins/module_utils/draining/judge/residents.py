@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ...common.verdict import Reason, as_verdict, remark
 from ...common.words import first_few
+from ...run.away_sets import AwaySets
 from ..observe.workloads import PlacedPod, Workloads
 
 IsAsked = Callable[[str, str], bool]
@@ -30,11 +31,11 @@ _NAMED = {"opensearch": "OpenSearch", "elasticsearch": "Elasticsearch"}
 def judge_residents(
     seen: Workloads,
     batches: Mapping[str, Collection[str]],
-    apart: Mapping[str, Sequence[Collection[str]]] | None = None,
+    apart: Mapping[str, AwaySets] | None = None,
 ) -> Iterator[Reason]:
     """A remark for each batch with members of a cluster, with volumes of Longhorn in use, or with their replicas.
 
-    Each has its Kubernetes node. Of the batches in `apart` those of one of these groups are away at once, and of others
+    Each has its Kubernetes node. Of the batches in `apart` those of one of these sets are away at once, and of others
     all of them.
     """
     there: dict[str, list[PlacedPod]] = defaultdict(list)
@@ -43,8 +44,8 @@ def judge_residents(
     holders = _holders(seen)
     found = {}
     for name, nodes in batches.items():
-        away = [{*group} for group in (apart or {}).get(name, [nodes])]
-        last = sorted({volume for volume, held in holders.items() if any(held <= each for each in away)})
+        away = (apart or {}).get(name) or AwaySets.at_once(nodes)
+        last = sorted(volume for volume, held in holders.items() if away.has(held))
         pods = [pod for node in nodes for pod in there.get(node, ())]
         parts = [*_residents(seen, pods, _BatchNodes({*nodes})), *_replicas(seen, holders, _BatchNodes({*nodes}))]
         if parts:

@@ -41,7 +41,7 @@ def keeps_copy(seen: Longhorn, volume: Volume, without: Collection[str]) -> bool
     It removes healthy replicas of an attached volume that are more than are wanted, such as after someone has lowered
     their number (`cleanupExtraHealthyReplicas` in `controller/volume_controller.go`).
     """
-    places = _sound_places(seen, volume)
+    places = sound_places(seen, volume)
     removed = max(0, len(places) - volume.number_of_replicas) if volume.attached else 0
     return len([each for each in places if each not in without]) > removed
 
@@ -59,10 +59,11 @@ def rebuilding(seen: Longhorn, volume: Volume) -> tuple[str, ...]:
 
 def sound_nodes(seen: Longhorn, volume: Volume) -> frozenset[str]:
     """The same for a volume of any data engine. Those of v1 need no running instance manager that could be switched."""
-    return frozenset(_sound_places(seen, volume))
+    return frozenset(sound_places(seen, volume))
 
 
-def _sound_places(seen: Longhorn, volume: Volume) -> tuple[str, ...]:
+def sound_places(seen: Longhorn, volume: Volume) -> tuple[str, ...]:
+    """The node of each of these replicas: one may have several."""
     if volume.data_engine == V2 or not volume.attached:
         return _healthy_places(seen, volume)
     engine = seen.engine_of.get(volume.name)

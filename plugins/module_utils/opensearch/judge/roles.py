@@ -19,7 +19,7 @@ def judge_roles(state: ClusterState, down: frozenset[str]) -> Iterator[Reason]:
 
     The only member of a role goes with a remark, since it could never be upgraded otherwise.
     """
-    for role, serving in sorted(_serving(state).items()):
+    for role, serving in sorted(members_serving(state).items()):
         if not serving <= down:
             continue
         names = enumerate_few(state.members[identity].name for identity in serving)
@@ -33,7 +33,7 @@ def judge_roles(state: ClusterState, down: frozenset[str]) -> Iterator[Reason]:
             )
 
 
-def _serving(state: ClusterState) -> Mapping[str, frozenset[str]]:
+def members_serving(state: ClusterState) -> Mapping[str, frozenset[str]]:
     """The ids of the members that serve each role."""
     found: dict[str, set[str]] = defaultdict(set)
     for member in state.members.values():

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, product
-from math import comb, prod
 
 from ...common.release import Release, release_in
-from ...common.words import enumerate_few, unique
+from ...common.words import enumerate_few
+from ...run.away_sets import AwaySets, Part
 from ...run.colouring import Turn, most_of
 from ...run.record.figures import seconds_between
 from ...run.start.approvals import digest_text
@@ -18,9 +17,6 @@ from ..observe.state import COMPLETED, MachineConfigPool, OpenShift
 from ..observe.target import UpgradeTarget
 from .health import is_held_by_person
 from .legs import Leg, legs_of
-
-MOST_SETS = 2_000
-"""The most sets of Kubernetes nodes that are asked about. With more of them a pool counts as away as a whole."""
 
 
 def turns(
@@ -69,31 +65,23 @@ def with_control_plane(seen: OpenShift) -> list[list[str]]:
     return found
 
 
-def away_with_control_plane(seen: OpenShift) -> list[list[str]]:
+def away_with_control_plane(seen: OpenShift) -> AwaySets:
     """The Kubernetes nodes that may be away at once while OpenShift updates the control plane, each time others.
 
-    The machine config operator goes through the pools independently of each other, so that one of each may be away at
-    once. An arbiter is the exception: it waits until no master is away, and no master goes while it is away
-    (machine-config-operator, `updatePools` in `pkg/controller/node/node_controller.go`, since OCPBUGS-64681).
+    The machine config operator goes through the pools independently of each other, and the next one of a pool goes as
+    soon as one is back. One that does not come back, such as one whose drain waits, stays away while all others go
+    (machine-config-operator, `getAllCandidateMachines` in `pkg/controller/node`). An arbiter is the exception: it waits
+    until no master is away, and no master goes while it is away (`updatePools` in `node_controller.go` there, since
+    OCPBUGS-64681).
     """
     pools = {pool.name: pool for pool in seen.required_pools}
-    arbiters = _sets_of(seen, pools.pop(ARBITER)) if ARBITER in pools else []
-    own = [*_sets_of(seen, seen.pools[MASTER]), *arbiters]
-    others = sorted((_sets_of(seen, pool) for pool in pools.values()), key=len)
-    while others and len(own) * prod(map(len, others)) > MOST_SETS and len(others[-1]) > 1:
-        others = sorted((*others[:-1], [unique(name for each in others[-1] for name in each)]), key=len)
-    return [[name for part in each for name in part] for each in product(own, *others)]
+    arbiter = pools.pop(ARBITER, None)
+    others = [_part_of(seen, pool) for pool in pools.values()]
+    return AwaySets([[_part_of(seen, pool), *others] for pool in (seen.pools[MASTER], arbiter) if pool is not None])
 
 
-def _sets_of(seen: OpenShift, pool: MachineConfigPool) -> list[Sequence[str]]:
-    """The Kubernetes nodes of a pool that may be away at once.
-
-    The next one goes as soon as one of them is back. One that does not come back, such as one whose drain waits, stays
-    away while all others go (machine-config-operator, `getAllCandidateMachines` in `pkg/controller/node`).
-    """
-    names, at_once = seen.planned[pool.name], pool.at_once(len(seen.members[pool.name]))
-    number = min(at_once, len(names))
-    return [names] if comb(len(names), number) > MOST_SETS else [*combinations(names, number)]
+def _part_of(seen: OpenShift, pool: MachineConfigPool) -> Part:
+    return Part(frozenset(seen.planned[pool.name]), pool.at_once(len(seen.members[pool.name])))
 
 
 def _of_leg(seen: OpenShift, leg: Leg, most: str | None, coming: Mapping[str, int]) -> Iterator[Turn]:

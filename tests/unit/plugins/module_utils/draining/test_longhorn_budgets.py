@@ -14,6 +14,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.draining.observe.
     VolumeReplica,
     Workloads,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.away_sets import AwaySets, Part
 
 from tests.unit.plugins.module_utils.draining.placed import budget, node, pod, workloads
 
@@ -67,12 +68,14 @@ def test_a_volume_without_another_healthy_replica_is_named_by_its_claim() -> Non
 def test_kubernetes_nodes_that_are_cordoned_together_do_not_stand_in_for_one_another() -> None:
     both = {"batch": ["w-0", "w-1"]}
     assert codes(seen(*BOTH), both) == ["drain_never_ends"]
-    assert codes(seen(*BOTH), both, {"batch": [["w-0"], ["w-1"]]}) == []
+    one_by_one = AwaySets([[Part(frozenset({"w-0", "w-1"}), 1)]])
+    assert codes(seen(*BOTH), both, {"batch": one_by_one}) == []
 
 
 def test_those_of_a_batch_that_its_pool_lets_go_at_once_do_not_either() -> None:
     batch = {"batch": ["m-0", "w-0", "w-1"]}
-    assert codes(seen(*BOTH), batch, {"batch": [["m-0"], ["w-0", "w-1"]]}) == ["drain_never_ends"]
+    at_once = AwaySets([[Part(frozenset({"m-0"}), 1)], [Part(frozenset({"w-0", "w-1"}), 2)]])
+    assert codes(seen(*BOTH), batch, {"batch": at_once}) == ["drain_never_ends"]
 
 
 def test_a_replica_on_a_cordoned_kubernetes_node_does_not_count_unless_the_run_drains_it_too() -> None:

@@ -11,6 +11,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.draining.judge.re
     judge_unasked,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.draining.observe.workloads import VolumeReplica
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.away_sets import AwaySets, Part
 
 from tests.unit.plugins.module_utils.draining.placed import node, pod, workloads
 
@@ -72,9 +73,15 @@ def test_a_volume_without_another_healthy_replica_is_named() -> None:
         "Batch two has on Kubernetes node w-2 healthy replicas of 2 volumes (both, far)."
         " No other healthy replica: far.",
     ]
-    apart = [each.message for each in judge_residents(seen, batches, {"one": [["w-0"], ["w-1"]]}).reasons]
+    apart = [
+        each.message
+        for each in judge_residents(seen, batches, {"one": AwaySets([[Part(frozenset({"w-0", "w-1"}), 1)]])}).reasons
+    ]
     assert apart[0].endswith(" No other healthy replica: search/data-0.")
-    at_once = [each.message for each in judge_residents(seen, batches, {"one": [["w-0", "w-1"]]}).reasons]
+    at_once = [
+        each.message
+        for each in judge_residents(seen, batches, {"one": AwaySets([[Part(frozenset({"w-0", "w-1"}), 2)]])}).reasons
+    ]
     assert at_once == together
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.machine_upgrade import CONTRACT
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.away_sets import AwaySets, Part
 from ansible_collections.stateful.upgrade.plugins.module_utils.workloads import going_down
 from ansible_collections.stateful.upgrade.plugins.module_utils.workloads.workload import workloads_in
 
@@ -26,9 +28,10 @@ WORK = {
 
 def asked(driver: Driver, state: str, *batch: str, **more: Any) -> Outcome:
     """One of the states of an upgrade of machines."""
+    apart = {"apart": more.pop("apart")} if "apart" in more else {}
     given = {"workloads": [{**LONGHORN, **CONSENTS}], "batch": list(batch), "wait_timeout": 30, **more}
     contract: Contract = CONTRACT
-    return driver.asked(contract, WORK[state], given)
+    return driver.asked(contract, partial(WORK[state], **apart), given)
 
 
 @pytest.mark.parametrize("state", ["asked", "ready"])
@@ -41,6 +44,29 @@ def test_a_batch_goes_only_if_each_volume_keeps_a_replica(drive: type[Driver], s
     assert reason.message == "Longhorn: Volume bare has its only healthy replicas on n3."
     # Not every Kubernetes node has a part of Longhorn.
     assert asked(driver, state, "elsewhere").verdict.passed
+
+
+@pytest.mark.parametrize(
+    ("at_once", "replicas", "said"),
+    [
+        (1, ("n0", "n1"), []),
+        (2, ("n3", "n8"), ["Longhorn: Volume orders has its only healthy replicas on n3, n8."]),
+        (2, ("n3", "n8", "n11"), []),
+        (6, ("n3", "n8", "n11"), ["Longhorn: Volume orders has its only healthy replicas on n11, n3, n8."]),
+    ],
+)
+def test_of_many_nodes_each_set_that_may_be_away_at_once_is_judged_on_one_look(
+    drive: type[Driver], at_once: int, replicas: tuple[str, ...], said: list[str]
+) -> None:
+    nodes = tuple(f"n{number}" for number in range(12))
+    driver = drive(three(Volume("orders", replicas, attached=replicas[0]), nodes=nodes))
+    away = AwaySets([[Part(frozenset(nodes), at_once)]])
+    found = asked(driver, "asked", *nodes, wait=False, apart=away).verdict.deciding()
+    assert [each.message for each in found if each.code == "last_replica"] == said
+    assert [each.code for each in found] == ["last_replica", "away_at_once"][: 2 * len(said)]
+    requests = len(driver.api.asked)
+    asked(driver, "asked", "n0", wait=False)
+    assert len(driver.api.asked) == 2 * requests
 
 
 def test_the_next_batch_waits_until_the_volumes_near_the_last_one_are_whole(drive: type[Driver]) -> None:

@@ -10,6 +10,7 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.away_sets import AwaySets, Part
 from ansible_collections.stateful.upgrade.plugins.module_utils.workloads import going_down
 
 CONSENTS: dict[str, Any] = {"allow_single_copy": [], "allow_quorum_loss": False, "allow_red_indices": []}
@@ -34,28 +35,14 @@ def test_the_plan_says_how_many_members_are_asked_for(
 
 
 def test_a_member_that_may_be_away_with_several_others_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are looked at once, whatever the number of groups."""
+    """They are looked at once, whatever the number of sets."""
     foreseen = Foreseen(monkeypatch, {"m-0": "a", "m-1": "b", "i-0": "c"})
     batch = ["m-0", "m-1", "i-0"]
-    counted, once = foreseen.of({"batch 1": batch}, {"batch 1": [["m-0", "i-0"], ["m-1", "i-0"]]})
+    away = AwaySets([[Part(frozenset({"m-0", "m-1"}), 1), Part(frozenset({"i-0"}), 1)]])
+    counted, once = foreseen.of({"batch 1": batch}, {"batch 1": away})
     assert counted == "3 members are on the Kubernetes nodes of one batch, and are asked before it."
     assert "those that may be away at once have to be spared together" in once
     assert foreseen.looks == 1
-
-
-@pytest.mark.parametrize(
-    ("groups", "there", "left"),
-    [
-        (["ax", "ay", "bx"], "abxy", ["ax", "ay", "bx"]),
-        (["ax", "ay", "bx", "by"], "abx", ["ax", "bx"]),
-        (["axy", "ax", "a"], "ax", ["ax"]),
-        (["ax", "by"], "", []),
-    ],
-)
-def test_of_the_sets_that_may_be_away_each_is_asked_once_with_the_places_of_members(
-    groups: list[str], there: str, left: list[str]
-) -> None:
-    assert ["".join(each) for each in going_down.within_places(groups, there)] == left
 
 
 class Foreseen:
@@ -76,6 +63,7 @@ class Foreseen:
         monkeypatch.setattr(going_down, "observe", lambda _client: None)
         monkeypatch.setattr(going_down, "judge_consent", passes)
         monkeypatch.setattr(going_down, "judge_batch", passes)
+        monkeypatch.setattr(going_down, "deciding_sets", lambda _state, _places, away: [away.names])
 
     def of(self, batches: Any, apart: Any = None) -> list[str]:
         """The messages of the plan, without the name of the database."""
