@@ -295,6 +295,7 @@ interruptions:
 with_control_plane: {description: The pools that go with the control plane., returned: with a plan, type: list}
 together_with_it: {description: Their Kubernetes nodes that go at once., returned: with a plan, type: list}
 away_with_it: {description: Of which C(names) C(at_once) may be away during it., returned: with a plan, type: list}
+not_drained: {description: The Kubernetes nodes that restart with their pods., returned: with a plan, type: list}
 lowered: {description: The pools that have a lower C(maxUnavailable) for now., returned: with a plan, type: list}
 kubernetes_nodes:
   description:

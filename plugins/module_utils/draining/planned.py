@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..common.verdict import Verdict, combine
@@ -33,6 +33,9 @@ class PlannedDrains:
     apart: Mapping[str, AwaySets] = field(default_factory=dict)
     """The sets of a batch that may be away at once, each at another time. All of another batch are away at once."""
 
+    undrained: frozenset[str] = frozenset()
+    """Those that restart with their pods, without a cordon and a drain."""
+
     @classmethod
     def at_once(cls, batches: Batches) -> PlannedDrains:
         """Batches whose Kubernetes nodes are away at once, and whose pods move."""
@@ -56,25 +59,33 @@ def judge_drains(
     Raises:
         Refusal: an answer cannot be had for another cause than a missing right, or is not understood.
     """
-    drained = {name for members in drains.batches.values() for name in members}
-    seen, remarks = look_at_workloads(client) if drained else (None, ())
+    going = {name for members in drains.batches.values() for name in members}
+    drained, batches = going - drains.undrained, _without(drains.batches, drains.undrained)
+    seen, remarks = look_at_workloads(client) if going else (None, ())
     if seen is None:
         return Verdict(remarks)
     seen = replace(seen, pods=tuple(each for each in seen.pods if (each.namespace, each.name) not in spared))
-    forced = (judge_forced(seen.pods, drained, rungs), *_missing_to_force(client, seen.pods, drained, rungs))
+    forced = _forced(client, seen.pods, drained, rungs) if drained else ()
     budgets = judge_budgets(seen.budgets, [pod for pod in seen.pods if not may_be_forced(pod, rungs)], drained)
     lost = judge_undrainable(seen.pods, drained, unmanaged) if unmanaged is not None else Verdict()
-    longhorn = judge_manager_budgets(seen, drains.batches, drains.apart)
+    longhorn = judge_manager_budgets(seen, batches, drains.apart)
     residents = judge_residents(seen, drains.batches, drains.apart)
-    unasked = judge_unasked(seen, drained, is_asked) if is_asked is not None else Verdict()
+    unasked = judge_unasked(seen, going, is_asked) if is_asked is not None else Verdict()
     rest = (longhorn, lost, residents, unasked, judge_room(seen, drains.moving), Verdict(remarks))
     return combine((budgets, *forced, *rest))
 
 
-def _missing_to_force(
-    client: KubernetesClient, pods: Iterable[PlacedPod], drained: Collection[str], rungs: Collection[ForcedRung]
+def _without(batches: Batches, names: Collection[str]) -> Batches:
+    """The batches without these Kubernetes nodes."""
+    left = {batch: [each for each in members if each not in names] for batch, members in batches.items()}
+    return {batch: members for batch, members in left.items() if members}
+
+
+def _forced(
+    client: KubernetesClient, pods: Collection[PlacedPod], drained: Collection[str], rungs: Collection[ForcedRung]
 ) -> Iterator[Verdict]:
-    """The rights that are missing in the namespaces of the pods that may be deleted, as far as they are there now."""
+    """The pods that may be forced to leave, and the rights that are missing in the namespaces of those there now."""
+    yield judge_forced(pods, drained, rungs)
     covered = [each for each in pods if each.kubernetes_node in drained and may_be_forced(each, rungs)]
     for namespace in sorted({each.namespace for each in covered}):
         yield missing_rights(client, namespace, FORCED_DRAIN, seen=True)

@@ -217,6 +217,8 @@ def _of_pools(task: Task, seen: OpenShift, hops: Hops, coming: Mapping[str, int]
         "with_control_plane": required,
         "together_with_it": with_control_plane(seen),
         "away_with_it": away_with_control_plane(seen).as_result(),
+        "not_drained": [name for name, each in seen.nodes.items() if each.restarts_in_place],
+        "only_one": next(iter(seen.nodes)) if len(seen.nodes) == 1 else "",
         "left": [name for pool in held for name in seen.planned[pool.name]],
         "lowered": [pool.name for pool in free if lowered(seen, pool, most, coming.get(pool.name, 0))],
         "kubernetes_nodes": {name: name for name in left_alone(seen, hops[0].release)} if begins else {},

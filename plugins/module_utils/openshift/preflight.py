@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -86,27 +86,32 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         apis, remarks = asked(lambda: removed_apis(client), "the APIs in use that the target no longer has")
         return Outcome(combine((judge_removed(apis or (), present, target), Verdict(remarks))))
 
-    def workloads(given: Task) -> Outcome:
-        client, params = _looking(given)
-        # In a chain later batches have the same members.
-        firsts = dict[tuple[str, ...], Mapping[str, Any]]()
-        for each in planned.more["batches"]:
-            firsts.setdefault(tuple(each["members"]), each)
-        batches = {each["name"]: each["members"] for each in firsts.values()}
-        workers = {each["name"]: each["members"] for each in firsts.values() if MASTER not in each["pools"]}
-        first = next((name for name in batches if name not in workers), None)
-        together = planned.more["together_with_it"] if first else ()
-        apart = {first: AwaySets.of_result(planned.more["away_with_it"])} if first else {}
-        # The pods of other pools that go with the control plane move, too.
-        moving = {**{f"{first} ({enumerate_few(names)})": names for names in together}, **workers}
-        rungs = rungs_in(params["allow_forced_drains"])
-        drained = judge_drains(client, PlannedDrains(batches, moving, apart), rungs, is_asked=partial(is_asked, params))
-        return Outcome(combine((drained, foreseen(given, batches, apart).verdict)))
-
     if task.params["through"]:
         yield ParallelWork(partial(_operators_of_olm, planned), dict(task.params))
-    for run in (rights, removals, workloads, *([_replacing] if planned.more["batches"] else [])):
+    checks: list[Callable[[Task], Outcome]] = [rights, removals, partial(_workloads, planned)]
+    for run in [*checks, *([_replacing] if planned.more["batches"] else [])]:
         yield ParallelWork(run, dict(task.params))
+
+
+def _workloads(planned: Outcome, task: Task) -> Outcome:
+    client, params = _looking(task)
+    # In a chain later batches have the same members.
+    firsts = dict[tuple[str, ...], Mapping[str, Any]]()
+    for each in planned.more["batches"]:
+        firsts.setdefault(tuple(each["members"]), each)
+    batches = {each["name"]: each["members"] for each in firsts.values()}
+    workers = {each["name"]: each["members"] for each in firsts.values() if MASTER not in each["pools"]}
+    first = next((name for name in batches if name not in workers), None)
+    together = planned.more["together_with_it"] if first else ()
+    apart = {first: AwaySets.of_result(planned.more["away_with_it"])} if first else {}
+    # The pods of other pools that go with the control plane move, too.
+    moving = {**{f"{first} ({enumerate_few(names)})": names for names in together}, **workers}
+    # The topology of the control plane is the same for all of them.
+    undrained = frozenset(planned.more["not_drained"])
+    drains = PlannedDrains(batches, {} if undrained else moving, apart, undrained)
+    rungs = rungs_in(params["allow_forced_drains"])
+    drained = judge_drains(client, drains, rungs, is_asked=partial(is_asked, params))
+    return Outcome(combine((drained, foreseen(task, batches, apart, planned.more["only_one"]).verdict)))
 
 
 def _operators_of_olm(planned: Outcome, task: Task) -> Outcome:

@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any
 
 from ..common.task import Outcome, Task, attempt
-from ..common.verdict import Reason, State, Verdict, combine, remark
+from ..common.verdict import Reason, State, Verdict, combine, refused, remark
 from ..common.waiting import FIRST_ANSWER
 from ..common.words import unique
 from ..kubernetes.client import connect as kubernetes
@@ -49,6 +49,8 @@ SLEEP = 0.25
 OF_RUN = ("kubernetes", "lock", "wait", "wait_timeout")
 """The options of the task that are those of every workload."""
 _CONSENTS = re.compile(r"(?<![\w.])(allow_(?:single_copy|quorum_loss|red_indices))\b")
+NEEDS_ANOTHER = ("every_copy_in_batch", "elected_manager_not_alone", "last_replica", "role_in_batch")
+"""The codes of refusals that no consent lifts, but another Kubernetes node."""
 Batches = Mapping[str, Collection[str]]
 """The Kubernetes nodes of each batch by its name."""
 
@@ -140,15 +142,17 @@ def put_back(task: Task) -> Outcome:
     return _of_each(task, restored)
 
 
-def foreseen(task: Task, batches: Batches, apart: Mapping[str, AwaySets] | None = None) -> Outcome:
+def foreseen(task: Task, batches: Batches, apart: Mapping[str, AwaySets] | None = None, only_one: str = "") -> Outcome:
     """Whether a plan with these batches can be carried out as the workloads are now.
 
-    `apart` has the sets of those batches whose Kubernetes nodes are not away at once.
+    `apart` has the sets of those batches whose Kubernetes nodes are not away at once. `only_one` is the Kubernetes node
+    of a cluster that has no other one, so that what it cannot spare now it never can.
     """
 
     def look(given: Task, workload: Workload) -> Outcome:
         reasons_of = _foreseen if workload.searches else _foreseen_volumes
-        return Outcome(Verdict(tuple(reasons_of(given, workload, batches, apart or {}))))
+        reasons = tuple(reasons_of(given, workload, batches, apart or {}))
+        return Outcome(Verdict(_nowhere_else(reasons, only_one) if only_one else reasons))
 
     return _of_each(replace(task, first_answer=FIRST_ANSWER), look)
 
@@ -179,6 +183,16 @@ def _foreseen(task: Task, workload: Workload, batches: Batches, apart: Mapping[s
     none = "No member is on a Kubernetes node of a batch, so none is asked."
     yield remark("workload_asked", said if number else none)
     yield from (_asked_once(name) for name in members if name in apart and not apart[name].has(batches[name]))
+
+
+def _nowhere_else(reasons: Sequence[Reason], only_one: str) -> tuple[Reason, ...]:
+    """The reasons with one refusal in the place of all that name other Kubernetes nodes as the remedy."""
+    stuck = [each for each in reasons if each.code in NEEDS_ANOTHER]
+    if not stuck:
+        return tuple(reasons)
+    said = f"It is on {only_one}, the only Kubernetes node, and goes down with it. {stuck[0].message}"
+    remedy = "Leave it out of upgrade_workloads: it is away while that Kubernetes node restarts."
+    return refused("only_kubernetes_node", said, remedy), *(each for each in reasons if each not in stuck)
 
 
 def _not_now(name: str, verdicts: Sequence[Verdict]) -> Iterator[Reason]:

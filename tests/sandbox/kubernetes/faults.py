@@ -40,6 +40,8 @@ class Faults:
     """The failures that are to come, in the order of asking; each ends when its requests have been made."""
 
     coming: list[Fault] = field(default_factory=list)
+    away: bool = False
+    """Whether no request is answered at all."""
 
     def answer(self, status: int, method: str, path: str, times: int = 1, retry_after: int | None = None) -> None:
         """Answer so many requests with a status, and do nothing else."""
@@ -51,6 +53,8 @@ class Faults:
 
     def around(self, request: Request, handle: Callable[[Request], Answer | Pending]) -> Answer | Pending:
         """The answer to a request, spoiled by the first fault that fits it. Raises CutOff."""
+        if self.away:
+            raise CutOff(made=False)
         fault = next((each for each in self.coming if _fits(each, request)), None)
         if fault is None:
             return handle(request)

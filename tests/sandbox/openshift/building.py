@@ -20,7 +20,9 @@ from tests.sandbox.openshift.kinds import (
     RELEASE,
     REQUIRED,
     ROLE,
+    SINGLE_REPLICA,
     STATE,
+    TOPOLOGY,
     VERSION,
     WORKER,
     ZONE,
@@ -73,6 +75,14 @@ def config_object(pool: str, version: str) -> Json:
 def roles_of(pool: str) -> list[str]:
     """The roles of the Kubernetes nodes of a pool."""
     return [MASTER, "control-plane"] if pool == MASTER else [WORKER, *([pool] if pool != WORKER else [])]
+
+
+def single(node: Json, *, alone: bool) -> None:
+    """Make a Kubernetes node one of an OpenShift whose control plane has one, which is a worker, too, if `alone`."""
+    node["metadata"]["annotations"][TOPOLOGY] = SINGLE_REPLICA
+    if alone:
+        node["metadata"]["labels"][f"{ROLE}/{WORKER}"] = ""
+        node["spec"]["taints"] = [each for each in node["spec"]["taints"] if each["key"] != f"{ROLE}/{MASTER}"]
 
 
 def join(node: Json, pool: str, configuration: str, machine: str = "") -> None:

@@ -124,6 +124,11 @@ class Described:
     operator_on: str = ""
     """The master on which the pod of the machine-config operator runs; empty: the first one."""
 
+    @property
+    def is_single(self) -> bool:
+        """Whether its control plane has one Kubernetes node, which takes workloads if there is no other one."""
+        return sum(len(each.nodes) for each in self.pools if each.name == "master") == 1
+
     def gates_of(self, version: str) -> dict[str, str]:
         """The acknowledgements of which a release knows: it brings them in a ConfigMap among its manifests."""
         return {name: said for name, said in self.gates.items() if _minor(name.split("-")[1]) <= _minor(version)}

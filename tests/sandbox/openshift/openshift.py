@@ -88,6 +88,8 @@ class OpenShift:
             self.kubernetes.nodes.register(node.name, node.zone)
             item = self.get(NODES, node.name)
             building.join(item, pool, rendered(pool, self.described.version))
+            if self.described.is_single:
+                building.single(item, alone=len(nodes) == 1)
             # Their order by age is that of the description; nothing but the store changes the age of an object.
             item["metadata"]["creationTimestamp"] = timestamp(self.clock.now() - len(nodes) + place)
             self.resources.store.put(NODES, item)

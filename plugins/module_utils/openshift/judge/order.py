@@ -49,6 +49,7 @@ def _of_masters(seen: OpenShift, leg: Leg, chained: Sequence[Release]) -> Turn:
     proof = f"{whose} go {'one by one' if at_once == 1 else f'{at_once} at a time'}, so that etcd keeps its majority"
     if len(seen.masters) == 1:
         proof = f"{seen.masters[0]} is its only Kubernetes node, so the Kubernetes API is away while that restarts"
+        proof += " with its pods" if seen.nodes[seen.masters[0]].restarts_in_place else ""
     # Pacemaker keeps etcd going on one of two (openshift/enhancements, `two-node-fencing/tnf.md`).
     elif len(seen.masters) == 2 and ARBITER not in {pool.name for pool in seen.required_pools}:
         proof = f"{whose} go one by one, and each time the other one alone has etcd, which needs fencing"
@@ -129,7 +130,9 @@ def _of_pool(
     at_once = lowered(seen, pool, most, coming) or pool.at_once(count)
     left = [name for name in seen.planned[pool.name] if not seen.is_done(name, target)]
     kept = max(0, count - at_once)
-    proof = f"{pool.name} keeps {kept} of its {count} Kubernetes nodes, and evictions respect every budget"
+    in_place = any(seen.nodes[name].restarts_in_place for name in left)
+    how = "they restart with their pods, since OpenShift drains none" if in_place else "evictions respect every budget"
+    proof = f"{pool.name} keeps {kept} of its {count} Kubernetes nodes, and {how}"
     for start in range(0, len(left), at_once):
         zone = seen.nodes[left[start]].zone
         reason = f"next of {pool.name}" + (f" in zone {zone}" if zone else "")

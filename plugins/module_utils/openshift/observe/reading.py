@@ -10,7 +10,20 @@ from ...kubernetes.conditions import UNKNOWN, conditions
 from ...kubernetes.node_fitness import CORDONED, PRESSURES
 from ...run.undo.undo import UNREADABLE, Change, Path, undo_in
 from ...run.undo.undo_annotation import UNDO
-from .kinds import CURRENT, DESIRED, DESIRED_DRAIN, LAST_DRAIN, MAX_UNAVAILABLE, PAUSED, REASON, REQUIRED, STATE, ZONE
+from .kinds import (
+    CURRENT,
+    DESIRED,
+    DESIRED_DRAIN,
+    LAST_DRAIN,
+    MAX_UNAVAILABLE,
+    PAUSED,
+    REASON,
+    REQUIRED,
+    SINGLE_REPLICA,
+    STATE,
+    TOPOLOGY,
+    ZONE,
+)
 from .state import (
     ClusterVersion,
     ConfiguredNode,
@@ -154,6 +167,7 @@ def node(name: str, item: Json) -> ConfiguredNode:
         closed_since=dict(listed(spec, "taints", _taint, ())).get(CORDONED, ""),
         pressures=tuple(said for name, said in PRESSURES.items() if found.get(name, UNKNOWN).true),
         kubelet=within(status, "nodeInfo", lambda info: text(info, "kubeletVersion", ""), {}),
+        restarts_in_place=notes.get(TOPOLOGY) == SINGLE_REPLICA,
     )
 
 

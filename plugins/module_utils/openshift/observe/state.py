@@ -209,6 +209,8 @@ class ConfiguredNode:
     """The things that it has too little of, each in words such as `is under memory pressure`."""
     kubelet: str = ""
     """The version of its kubelet, such as `v1.31.5`; empty if it does not say."""
+    restarts_in_place: bool = False
+    """Whether it restarts with its pods: nothing cordons and drains it before."""
 
     @property
     def kubernetes_minor(self) -> int | None:

@@ -18,6 +18,9 @@ from tests.sandbox.openshift.kinds import MASTER
 from tests.sandbox.openshift.registry import Registry
 from tests.sandbox.openshift.update_service import UpdateService
 
+API_SERVER_STARTS = 180.0
+"""Seconds without an API server while the only one gets another version."""
+
 
 class Controllers:
     """They follow the changes of the objects from now on."""
@@ -29,6 +32,10 @@ class Controllers:
         self.pools = Pools(shared, self.belonging, described.operator_on or _first_master(described))
         self.daemons = Daemons(shared, self._is_last)
         self.daemons.reboots.append(self._reboots)
+        self._only_master = _first_master(described) if described.is_single else ""
+        self.daemons.boots.append(self._boots)
+        if described.is_single:
+            self.operators.rolls = self._api_server_rolls
         self.machine_configs = MachineConfigs(shared, self.operators, described.version)
         self.kubelet_versions = KubeletVersions(shared, self.operators, self.machine_configs)
         self.daemons.boots.append(self.kubelet_versions.booted)
@@ -42,10 +49,26 @@ class Controllers:
         return bool(nodes) and in_order(nodes)[-1]["metadata"]["name"] == node
 
     def _reboots(self, node: str) -> None:
-        """The controllers of the pools run on the same master as their operator, and are elected anew."""
+        """The controllers of the pools run on the same master as their operator, and are elected anew. Without the only
+        master there is no API server."""
+        if node == self._only_master:
+            self._api_is(away=True)
         if node == self.pools.operator_on:
             until = self.shared.clock.now() + self.shared.habits.elected
             self.pools.away_until = self.drains.away_until = until
+
+    def _boots(self, node: str, _configuration: str) -> None:
+        if node == self._only_master:
+            self._api_is(away=False)
+
+    def _api_server_rolls(self, name: str) -> None:
+        """The only API server ends before another one starts on the same Kubernetes node."""
+        if name == "kube-apiserver":
+            self._api_is(away=True)
+            self.shared.clock.later(API_SERVER_STARTS, lambda: self._api_is(away=False))
+
+    def _api_is(self, *, away: bool) -> None:
+        self.shared.kubernetes.server.faults.away = away
 
 
 def _first_master(described: Described) -> str:

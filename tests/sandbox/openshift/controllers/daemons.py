@@ -20,7 +20,9 @@ from tests.sandbox.openshift.kinds import (
     LAST_DRAIN,
     POST_ACTION,
     REASON,
+    SINGLE_REPLICA,
     STATE,
+    TOPOLOGY,
     UNRECONCILABLE,
     WORKING,
     annotations_of,
@@ -92,6 +94,9 @@ class Daemons:
             self._annotate(name, {CURRENT: self._found(name)[DESIRED], STATE: DONE, REASON: ""})
             self._busy.discard(name)
             return
+        if self._found(name).get(TOPOLOGY) == SINGLE_REPLICA:
+            self._drained(name)
+            return
         said = f"failed to drain node: {name} after 1 hour. Please see machine-config-controller logs"
         self._ask(name, "drain", DRAIN_LIMIT, said, self._drained)
 
@@ -132,7 +137,7 @@ class Daemons:
         else:
             self._shared.kubernetes.kubelets.mend_node(name)
             for each in self.boots:
-                each(name, self._found(name)[DESIRED_DRAIN].partition("-")[2])
+                each(name, self._found(name)[DESIRED])
             self._later(name, self._shared.pace.daemon, self._booted)
 
     def _booted(self, name: str) -> None:

@@ -51,12 +51,15 @@ class Operators:
         self.stays_degraded: dict[str, str] = {}
         """By operator: the message with which it stays degraded once its upgrade has started."""
         self._held_back: dict[str, str] = {}
+        self.rolls: Callable[[str], None] = lambda _name: None
+        """Called with each operator whose operands get another version."""
         self.machine_config: Callable[[str], None] = lambda _version: None
         """Upgrade the pools, then report the version of the machine-config operator."""
 
     def upgrade(self, name: str, version: str) -> None:
         """Start the upgrade of an operator; its object shows the progress."""
         clock, habits, pace = self._shared.clock, self._shared.habits, self._shared.pace
+        self.rolls(name)
         self.tell(name, Progressing=("True", "Working", f"Working towards {version}"))
         if name in self.stays_degraded:
             self.tell(name, Degraded=("True", "SyncError", self.stays_degraded[name]))

@@ -69,6 +69,18 @@ def test_of_many_nodes_each_set_that_may_be_away_at_once_is_judged_on_one_look(
     assert len(driver.api.asked) == 2 * requests
 
 
+@pytest.mark.parametrize(("only_one", "code"), [("", "last_replica"), ("n1", "only_kubernetes_node")])
+def test_the_only_kubernetes_node_of_a_cluster_is_said_instead_of_another_one(
+    monkeypatch: pytest.MonkeyPatch, drive: type[Driver], only_one: str, code: str
+) -> None:
+    driver = drive(three(Volume("orders", ("n1",)), Volume("bare", ("n1",)), nodes=("n1",)))
+    monkeypatch.setattr(going_down, "kubernetes", driver.connect)
+    given = {"workloads": [{**LONGHORN, **CONSENTS}], "batch": [], "wait_timeout": 30}
+    found = driver.asked(CONTRACT, lambda task: going_down.foreseen(task, {"batch": ["n1"]}, None, only_one), given)
+    assert {each.code for each in found.verdict.deciding()} == {code}
+    assert len(found.verdict.deciding()) == (1 if only_one else 2)
+
+
 def test_the_next_batch_waits_until_the_volumes_near_the_last_one_are_whole(drive: type[Driver]) -> None:
     well = drive(three(Volume("orders", ("n1", "n2"), attached="n1")))
     assert asked(well, "whole", "n2").verdict.passed
