@@ -23,6 +23,7 @@ from tests.sandbox.openshift.kinds import (
     POOLS,
     REQUIRED,
     STATE,
+    VERSION,
     VERSIONS,
     WORKING,
     annotations_of,
@@ -255,3 +256,16 @@ def test_a_pool_that_cannot_be_put_back_holds_no_other_one_up_nor_does_one_witho
     assert settled.code != 0
     assert "The annotation upgrade.stateful/undo of MachineConfigPool batch is not what" in settled.output
     assert cluster.paused() == ["batch"]
+
+
+def test_an_update_that_a_person_has_checked_before_is_carried_out(here: World) -> None:
+    cluster = CalledOpenShift(here)
+    checked = {"version": TARGET, "mode": "Preflight"}
+    cluster.openshift.write(VERSIONS, VERSION, {"desiredUpdate": checked})
+    cluster.openshift.clock.advance(300)
+    planned = cluster.agreed()
+    assert cluster.openshift.version()["spec"]["desiredUpdate"] == checked
+    ended = here.play(PLAYBOOK, planned)
+    assert ended.code == 0, ended.output
+    assert "mode" not in cluster.openshift.version()["spec"]["desiredUpdate"]
+    assert history(cluster.openshift)[0] == (TARGET, "Completed")

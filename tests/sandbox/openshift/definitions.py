@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.module_definitions import ModuleDefinitions
 
 OPENSHIFT = ModuleDefinitions(
@@ -24,3 +25,16 @@ OPENSHIFT = ModuleDefinitions(
     ),
 )
 """Those of a cluster with the default feature set; others have fields that only a technology preview knows."""
+
+
+def definitions() -> list[Json]:
+    """The same with `desiredUpdate.mode`, which is in no default feature set yet (`UpdateMode` in
+    `config/v1/types_cluster_version.go`, feature gate `ClusterUpdatePreflight`). A field that the API server does not
+    know is dropped, so that an update which is only to be checked would begin."""
+    found = OPENSHIFT.definitions()
+    for each in found:
+        if each["spec"]["names"]["kind"] == "ClusterVersion":
+            for version in each["spec"]["versions"]:
+                schema = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["desiredUpdate"]
+                schema["properties"]["mode"] = {"type": "string", "enum": ["Preflight"]}
+    return found

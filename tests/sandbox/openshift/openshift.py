@@ -13,7 +13,7 @@ from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.openshift import building
 from tests.sandbox.openshift.controllers.all import Controllers
 from tests.sandbox.openshift.controllers.shared import Shared
-from tests.sandbox.openshift.definitions import OPENSHIFT
+from tests.sandbox.openshift.definitions import definitions
 from tests.sandbox.openshift.description import Described
 from tests.sandbox.openshift.faults import Faults
 from tests.sandbox.openshift.habits import Habits, Pace
@@ -71,7 +71,7 @@ class OpenShift:
         for name in [each["metadata"]["name"] for each in self._shared.each(NODES)]:
             # Those of the Kubernetes in memory are in no pool.
             self._hand.delete(NODES, "", name)
-        for each in OPENSHIFT.definitions():
+        for each in definitions():
             self._hand.create(DEFINITIONS, "", each)
         for name in NAMESPACES:
             self._hand.create(NAMESPACE_KIND, "", {"metadata": {"name": name}})

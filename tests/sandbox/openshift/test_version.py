@@ -43,6 +43,19 @@ def test_another_channel_has_other_updates() -> None:
     assert item["status"]["observedGeneration"] == item["metadata"]["generation"] == 2
 
 
+def test_an_update_that_is_only_checked_does_not_begin_until_its_mode_is_gone() -> None:
+    found = built()
+    checked = {"version": "4.18.2", "mode": "Preflight"}
+    found.write(VERSIONS, VERSION, {"desiredUpdate": checked})
+    found.clock.advance(600)
+    assert found.version()["spec"]["desiredUpdate"] == checked
+    assert history(found) == [("4.18.1", "Completed")]
+    found.want("4.18.2")
+    assert found.until(found.upgrade_done)
+    with pytest.raises(Refused, match="Preflight"):
+        found.write(VERSIONS, VERSION, {"desiredUpdate": {**checked, "mode": "Other"}})
+
+
 def test_the_updates_of_the_channel_before_stay_until_the_next_answer() -> None:
     found = built(pace=Pace(graph=100), version="4.18.2")
     found.write(VERSIONS, VERSION, {"channel": NEXT})
