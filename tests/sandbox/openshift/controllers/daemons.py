@@ -136,8 +136,9 @@ class Daemons:
             self._shared.clock.later(AGAIN, lambda: self._back(name))
         else:
             self._shared.kubernetes.kubelets.mend_node(name)
+            verb, _dash, drained_for = self._found(name)[DESIRED_DRAIN].partition("-")
             for each in self.boots:
-                each(name, self._found(name)[DESIRED])
+                each(name, drained_for if verb == "drain" else self._found(name)[DESIRED])
             self._later(name, self._shared.pace.daemon, self._booted)
 
     def _booted(self, name: str) -> None:
