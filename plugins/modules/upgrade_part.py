@@ -31,7 +31,8 @@ options:
       - V(grown_volumes) makes volume claims larger, follows them until their file systems have grown, and makes their
         StatefulSets again, whose pods stay.
       - V(health_figures) measures the health of the cluster before the first batch, and compares it after others.
-      - V(image_checks) removes the throw-away pods with which a killed run has proven that images can be pulled.
+      - V(image_checks) removes the throw-away pods with which a killed run has proven that images can be pulled, and
+        V(longhorn_image_checks) those of Longhorn.
       - V(file_integrity) asks the File Integrity Operator of OpenShift to make its baseline again.
       - V(canary_soak) waits until a batch, or the cluster of a fleet that went first, has proven itself.
       - V(upgrade_request) reads the request of the upgrade, and notes its state; V(upgrade_notice) sends a state of the
@@ -58,6 +59,7 @@ options:
       - health_figures
       - image_checks
       - kubernetes_nodes
+      - longhorn_image_checks
       - prometheus_alerts
       - raised_replicas
       - start_window

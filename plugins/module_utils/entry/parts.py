@@ -14,6 +14,7 @@ from typing import Any
 from ..common.task import Contract, Outcome, Task
 from ..fleet import cluster_upgrade, fleet_plan
 from ..kubernetes import kubernetes_nodes
+from ..longhorn import left_image_checks as longhorn_image_checks
 from ..monitoring import alert_silence, external_dependencies, prometheus_alerts
 from ..opensearch import (
     cluster_snapshot,
@@ -52,6 +53,7 @@ _MODULES: Mapping[str, Any] = {
     "health_figures": health_figures,
     "image_checks": left_image_checks,
     "kubernetes_nodes": kubernetes_nodes,
+    "longhorn_image_checks": longhorn_image_checks,
     "prometheus_alerts": prometheus_alerts,
     "raised_replicas": raised_replicas,
     "start_window": start_window,

@@ -33,6 +33,8 @@ from .kinds import (
 from .state import KubernetesNode, Longhorn
 
 _MANAGER = "instance-manager"
+PULLS = "longhorn"
+"""The value of the label on throw-away pods, by which they are found."""
 AT_ONCE = 4
 """Lists that are asked for at the same time."""
 _READ: Mapping[str, tuple[str, Callable[..., Any]]] = {
@@ -125,7 +127,7 @@ def model_of_managers(client: KubernetesClient, namespace: str, node: str) -> Mo
     spec = dict(specs[0]) if specs else {}
     policy = next((each for each in policies[0] if each), "") if policies else ""
     container = {"name": _MANAGER, **({"imagePullPolicy": policy} if policy else {})}
-    return Model(namespace, _MANAGER, "longhorn", {**spec, "containers": [container]}, _MANAGER, "Longhorn")
+    return Model(namespace, _MANAGER, PULLS, {**spec, "containers": [container]}, _MANAGER, "Longhorn")
 
 
 def _kubernetes_nodes(client: KubernetesClient) -> tuple[KubernetesNode, ...]:
