@@ -8,12 +8,14 @@ from tests.sandbox.kubernetes.kinds import PODS
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.longhorn import building
 from tests.sandbox.longhorn.controllers.all import Controllers
+from tests.sandbox.longhorn.controllers.backing_images import COPIES, copies_of
 from tests.sandbox.longhorn.controllers.managers import pod_of
 from tests.sandbox.longhorn.controllers.shares import share_pod
 from tests.sandbox.longhorn.definitions import LONGHORN
 from tests.sandbox.longhorn.description import Described, Volume
 from tests.sandbox.longhorn.kinds import (
     ATTACHMENTS,
+    BACKING_IMAGES,
     ENGINES,
     FRONTENDS,
     MANAGERS,
@@ -23,6 +25,7 @@ from tests.sandbox.longhorn.kinds import (
     SETTINGS,
     SHARES,
     VOLUMES,
+    manager_name,
 )
 from tests.sandbox.longhorn.objects import Objects
 from tests.sandbox.longhorn.unverified.definitions import of_the_design, of_v1_13
@@ -45,6 +48,7 @@ def bring_up(objects: Objects, controllers: Controllers, described: Described, u
         made = objects.create(MANAGERS, manager)
         objects.create(PODS, pod_of(made, controllers.managers.restart_policy))
     until("the instance managers", lambda: _managers_run(objects))
+    _backing_images(objects, described)
     for volume in described.volumes:
         _volume(objects, volume)
     until("the volumes", lambda: _volumes_attached(objects, described))
@@ -53,6 +57,19 @@ def bring_up(objects: Objects, controllers: Controllers, described: Described, u
         objects.create(NODES, building.node_object(machine, objects.clock.now()))
     for job in described.jobs:
         objects.create(RECURRING_JOBS, building.job_object(job))
+
+
+def _backing_images(objects: Objects, described: Described) -> None:
+    """Copies of backing images as an earlier Longhorn has noted them last."""
+    for machine in described.machines:
+        copies = building.copies_on(machine, described.volumes)
+        for name in copies:
+            if objects.get(BACKING_IMAGES, name) is None:
+                objects.create(BACKING_IMAGES, building.backing_image_object(name))
+        told = copies_of(building.disk_of(machine.name), copies)
+        if told:
+            name = manager_name(machine.name, machine.image)
+            objects.status(MANAGERS, name, lambda status, told=told: status.update({COPIES: told}))  # type: ignore[misc]
 
 
 def _volume(objects: Objects, volume: Volume) -> None:

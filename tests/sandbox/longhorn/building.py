@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 
 from tests.sandbox.kubernetes.objects import Json, timestamp
 from tests.sandbox.longhorn.controllers.nodes import manager_of
@@ -59,6 +60,8 @@ def volume_object(volume: Volume) -> Json:
     status: Json = {"state": "detached", "robustness": "unknown", "currentImage": ENGINE_IMAGE, "currentNodeID": ""}
     status |= {"isStandby": volume.standby, "restoreRequired": volume.standby, "switchoverState": ""}
     status |= {"frontendDisabled": volume.standby, "currentEngineNodeID": "", "expansionRequired": False}
+    if volume.backing:
+        spec["backingImage"] = volume.backing
     if volume.claim:
         namespace, _slash, claim = volume.claim.rpartition("/")
         known = {"namespace": namespace, "pvcName": claim, "pvName": volume.name, "pvStatus": "Bound"}
@@ -66,6 +69,17 @@ def volume_object(volume: Volume) -> Json:
     names = [*(f"{JOB_LABEL}{each}" for each in volume.jobs), *(f"{GROUP_LABEL}{each}" for each in volume.groups)]
     metadata = {"name": volume.name, "labels": dict.fromkeys(names, "enabled")}
     return {"metadata": metadata, "spec": spec, "status": status}
+
+
+def backing_image_object(name: str) -> Json:
+    """A backing image of the v2 data engine; its copies are those of the instance managers."""
+    return {"metadata": {"name": name}, "spec": {"dataEngine": "v2", "sourceType": "download", "minNumberOfCopies": 1}}
+
+
+def copies_on(machine: Machine, volumes: Sequence[Volume]) -> dict[str, str]:
+    """The backing images of which a Kubernetes node has a copy, each with the state of that."""
+    found = {each.backing: "ready" for each in volumes if each.backing and machine.name in each.replicas}
+    return {**found, **({machine.copying: "in-progress"} if machine.copying else {})}
 
 
 def job_object(job: Recurring) -> Json:
@@ -111,6 +125,7 @@ def replica_objects(volume: Volume, made: Json, now: float) -> list[Json]:
         spec |= {"engineName": f"{volume.name}-e-0", "diskID": disk_of(node), "diskPath": "/dev/nvme1n1"}
         spec |= {"dataDirectoryName": name, "healthyAt": timestamp(now - _LONG_AGO), "rebuildRetryCount": 0}
         spec |= {"lastHealthyAt": timestamp(now - _LONG_AGO), "failedAt": "", "lastFailedAt": ""}
+        spec |= {"backingImage": volume.backing} if volume.backing else {}
         if node in volume.failed:
             spec["failedAt"] = spec["lastFailedAt"] = timestamp(now - 1)
         metadata = _metadata(name, made)

@@ -45,6 +45,8 @@ class Machine:
     huge_pages: str = "4Gi"
     schedulable: bool = True
     """`spec.allowScheduling`."""
+    copying: str = ""
+    """A backing image of which its instance manager made a copy when Longhorn itself was upgraded to 1.12."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,8 @@ class Volume:
     """The recurring jobs that its labels name."""
     groups: tuple[str, ...] = ()
     """The groups of recurring jobs that its labels name."""
+    backing: str = ""
+    """The backing image that it was made of, with an earlier Longhorn."""
 
     @property
     def wanted(self) -> int:

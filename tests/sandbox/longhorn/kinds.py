@@ -26,6 +26,7 @@ ATTACHMENTS = _kind("volumeattachments", "VolumeAttachment")
 SHARES = _kind("sharemanagers", "ShareManager")
 BACKUPS = _kind("backups", "Backup")
 RECURRING_JOBS = _kind("recurringjobs", "RecurringJob")
+BACKING_IMAGES = _kind("backingimages", "BackingImage")
 CRON_JOBS = Kind("batch", "v1", "cronjobs", "CronJob", status=True, generations=True)
 JOBS = Kind("batch", "v1", "jobs", "Job", status=True, generations=True)
 DATA_ENGINE_UPGRADES = _kind("dataengineupgrademanagers", "DataEngineUpgradeManager")
@@ -47,6 +48,7 @@ OWN = (
     SHARES,
     BACKUPS,
     RECURRING_JOBS,
+    BACKING_IMAGES,
 )
 VOLUME_LABEL = "longhornvolume"
 JOB_OF_CRON_JOB = "recurring-job.longhorn.io"

@@ -9,7 +9,17 @@ import json
 
 from tests.sandbox.kubernetes.objects import Json, Kind, Refused
 from tests.sandbox.longhorn.description import SETTINGS as KNOWN
-from tests.sandbox.longhorn.kinds import ENGINES, FRONTENDS, GROUP, NODES, REPLICAS, SETTINGS, SNAPSHOTS, VOLUMES
+from tests.sandbox.longhorn.kinds import (
+    BACKING_IMAGES,
+    ENGINES,
+    FRONTENDS,
+    GROUP,
+    NODES,
+    REPLICAS,
+    SETTINGS,
+    SNAPSHOTS,
+    VOLUMES,
+)
 from tests.sandbox.longhorn.objects import Objects
 
 _READ_ONLY = frozenset({"default-instance-manager-image", "default-engine-image", "current-longhorn-version"})
@@ -58,8 +68,8 @@ class Webhook:
             self._snapshot(before, after)
         elif kind == REPLICAS and after is None and before is not None:
             self._replica_goes(before)
-        elif kind in {ENGINES, FRONTENDS} and before is None and after is not None:
-            self._part(kind, after)
+        elif before is None and after is not None:
+            self._made(kind, after)
 
     def _refuse_on_purpose(self, kind: Kind) -> None:
         for number, (wanted, message, times) in enumerate(self.refusals):
@@ -70,7 +80,11 @@ class Webhook:
                     del self.refusals[number]
                 raise denied(message)
 
-    def _part(self, kind: Kind, after: Json) -> None:
+    def _made(self, kind: Kind, after: Json) -> None:
+        if kind == BACKING_IMAGES and after["spec"].get("dataEngine") == "v2":
+            raise denied("v2 backing image is not supported")
+        if kind not in {ENGINES, FRONTENDS}:
+            return
         if self._objects.get(VOLUMES, after["spec"].get("volumeName", "")) is None:
             raise denied(f"volume does not exist for {'engine' if kind == ENGINES else 'engine frontend'}")
 

@@ -15,6 +15,7 @@ from .interruptions import interrupted_before
 from .reasons import (
     REPLACEMENT,
     WITHOUT_SNAPSHOT,
+    backing_images,
     disks_wait,
     engine_node_unknown,
     manager_missing,
@@ -121,6 +122,7 @@ def _of_node(seen: Longhorn, node: Node, image: str, accepted: Collection[str]) 
             yield not_accepted(name, attached, held)
         else:
             yield from interrupted_before(seen, name, image)
+        yield from backing_images(seen, name)
         if seen.upgrades.kinds is None and not node.mark and name in seen.running_managers:
             yield from disks_wait(node)
     yield from _of_detached(seen, name, accepted, replaces=bool(old and (held or attached)))

@@ -108,10 +108,23 @@ def manager_missing(node: str, image: str) -> Reason:
     return waiting("manager_missing", said, remedy, about=node)
 
 
-def backing_image_copied(copies: Collection[str], node: str) -> Reason:
-    """The wait for copies of backing images, which the instance manager of the v2 data engine makes itself."""
-    said = f"The instance manager of node {node} makes copies of backing images: {enumerate_few(copies)}."
-    return waiting("backing_image_copied", said, "Let them end, or delete the backing images.", about=node)
+def backing_images(seen: Longhorn, node: str) -> Iterator[Reason]:
+    """The refusals to replace the instance manager of a node on which volumes that have a backing image have a replica.
+
+    Longhorn 1.12 has removed the backing images of the v2 data engine (the release notes of v1.12.0, "V2 Backing Image
+    Removal"). Their copies are known from the status of the instance manager that ran before, which is not read anew
+    and is emptied when it ends (`syncInstanceStatus` in `controller/instance_manager_controller.go`). No replica starts
+    without its copy (`GetBackingImagePathForReplicaStarting` in `controller/replica_controller.go`).
+    """
+    held = {each.volume for each in seen.replicas if each.node == node}
+    for volume in seen.v2_volumes:
+        if volume.backing_image and volume.name in held:
+            yield refused(
+                "backing_image_removed",
+                f"Volume {volume.name} has backing image {volume.backing_image}, and Longhorn 1.12 has removed those of"
+                f" the v2 data engine: its replica on node {node} would never start again.",
+                "Back the volume up, delete it, and restore the backup, as the release notes of Longhorn 1.12.0 say.",
+            )
 
 
 def not_accepted(node: str, volumes: list[str], instances: list[str]) -> Reason:

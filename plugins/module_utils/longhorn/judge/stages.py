@@ -21,7 +21,7 @@ from .reasons import (
     POD_EVENTS,
     REPLACEMENT,
     WITHOUT_SNAPSHOT,
-    backing_image_copied,
+    backing_images,
     disks_wait,
     engine_node_changed,
     engine_node_unknown,
@@ -215,7 +215,7 @@ def _leave(seen: Longhorn, node: Node, wanted: WantedSwitch, old: list[InstanceM
         return _waits(SwitchStage.REPLACING, waiting("manager_swaps", said, about=node.name))
     if REPLACEMENT not in wanted.accepted:
         return _refused(not_accepted(node.name, [each.name for each in attached], held))
-    harmed = tuple(interrupted_before(seen, node.name, wanted.image))
+    harmed = (*interrupted_before(seen, node.name, wanted.image), *backing_images(seen, node.name))
     if harmed:
         return SwitchStep(SwitchStage.ERROR, (), Verdict(harmed))
     unfit = tuple(node_unfit(seen, node))
@@ -234,7 +234,6 @@ def _leave(seen: Longhorn, node: Node, wanted: WantedSwitch, old: list[InstanceM
     if not proof.passed:
         return SwitchStep(SwitchStage.REPLACING, (), proof)
     coming = [reason for each in arriving(seen, node.name) for reason in unsettled(each)]
-    coming += [backing_image_copied(each.copying, node.name) for each in old if each.copying]
     if coming or unfit:
         return _waits(SwitchStage.REPLACING, *coming, *unfit)
     said = f"The instance manager of node {node.name} is being replaced."

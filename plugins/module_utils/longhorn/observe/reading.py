@@ -94,6 +94,7 @@ def volume(name: str, item: Json) -> Volume:
         remounted=text(status, "remountRequestedAt", ""),
         jobs=_enabled(item, JOB_LABEL),
         job_groups=_enabled(item, GROUP_LABEL),
+        backing_image=text(spec, "backingImage", ""),
         **_moved(item),
     )
 
@@ -225,16 +226,7 @@ def instance_manager(name: str, item: Json) -> InstanceManager:
         deleting=bool(text(metadata, "deletionTimestamp", "")),
         api_version=_version(status),
         instances=tuple(sorted(each for each, state in instances.items() if state in {RUNNING, "starting"})),
-        copying=tuple(
-            sorted(each for each, copied in named(status, "backingImages", _is_copied, {}).items() if copied)
-        ),
     )
-
-
-def _is_copied(_name: str, item: Json) -> bool:
-    """Whether a copy of a backing image is being made (longhorn-manager, `backingImageInProgress` in
-    `controller/backing_image_controller.go`)."""
-    return text(item, "state", "") in {"pending", "starting", "in-progress"}
 
 
 def _instance_state(_name: str, process: Json) -> str:

@@ -117,6 +117,8 @@ class Volume:
     """The recurring jobs that its labels name."""
     job_groups: frozenset[str] = frozenset()
     """The groups of recurring jobs that its labels name."""
+    backing_image: str = ""
+    """The backing image that it was made of; empty if it was made of none."""
 
     @property
     def home(self) -> str:
@@ -236,8 +238,6 @@ class InstanceManager:
     """The names of its instances that run or start."""
     version: str = ""
     """Its resourceVersion: each instance that comes or goes changes it."""
-    copying: tuple[str, ...] = ()
-    """The backing images of which it makes a copy on a disk."""
 
     @property
     def running(self) -> bool:

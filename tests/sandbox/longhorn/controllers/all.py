@@ -6,6 +6,7 @@ from typing import Protocol
 
 from tests.sandbox.kubernetes.objects import Json, Kind
 from tests.sandbox.longhorn.controllers.attachments import Attachments
+from tests.sandbox.longhorn.controllers.backing_images import BackingImages
 from tests.sandbox.longhorn.controllers.engines import Engines
 from tests.sandbox.longhorn.controllers.frontends import Frontends
 from tests.sandbox.longhorn.controllers.instances import Instances
@@ -54,7 +55,7 @@ class Controllers:
         self.troubles = Troubles()
         self._each: list[Controller] = [self.engines, self.frontends, self.replicas, self.managers, self.nodes]
         self._each += [self.volumes, self.attachments, self.snapshots, self.backups, self.shares]
-        self._each.append(RecurringJobs(shared))
+        self._each += [RecurringJobs(shared), BackingImages(shared)]
         if described.offers == "design":
             self._each += [Whole(shared, self.troubles), OneNode(shared, self.troubles)]
         elif described.offers == "v1.13":

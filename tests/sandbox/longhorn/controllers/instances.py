@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.sandbox.kubernetes.objects import Json, Kind
+from tests.sandbox.longhorn.controllers.backing_images import has_copy
 from tests.sandbox.longhorn.controllers.work import Shared
 from tests.sandbox.longhorn.kinds import ENGINES, FRONTENDS, MANAGERS, REPLICAS
 from tests.sandbox.longhorn.objects import Objects
@@ -63,7 +64,7 @@ class Instances:
             if instance is not None and instance["status"]["state"] == "running":
                 status |= {"started": True, "starting": False}
             elif instance is None and manager is not None and status.get("currentState", "stopped") == "stopped":
-                self._begin(kind, name, manager, status)
+                self._begin(draft, kind, manager)
         else:
             if instance is not None and manager is not None:
                 self.remove(kind, name, manager["metadata"]["name"])
@@ -80,9 +81,10 @@ class Instances:
             return {}
         return manager.get("status", {}).get(MAPS[kind]) or {}
 
-    def _begin(self, kind: Kind, name: str, manager: Json, status: Json) -> None:
+    def _begin(self, draft: Json, kind: Kind, manager: Json) -> None:
         """Start an instance; while its manager does not run, nothing can be started in it."""
-        if state_of(manager) != "running" or status.get("starting"):
+        name, status = draft["metadata"]["name"], draft["status"]
+        if state_of(manager) != "running" or status.get("starting") or not has_copy(self._objects, draft["spec"]):
             return
         status |= {"starting": True, "instanceManagerName": manager["metadata"]["name"]}
         place = manager["metadata"]["name"]

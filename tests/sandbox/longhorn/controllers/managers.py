@@ -11,6 +11,7 @@ from __future__ import annotations
 from tests.sandbox.kubernetes.kinds import BUDGETS, PODS
 from tests.sandbox.kubernetes.kinds import NODES as KUBERNETES_NODES
 from tests.sandbox.kubernetes.objects import Json, Kind, condition_of, owner_of
+from tests.sandbox.longhorn.controllers.backing_images import COPIES
 from tests.sandbox.longhorn.controllers.instances import MAPS, state_of
 from tests.sandbox.longhorn.controllers.work import Shared, set_condition
 from tests.sandbox.longhorn.kinds import ENGINES, FRONTENDS, MANAGERS, NAMESPACE, REPLICAS, manager_labels
@@ -81,7 +82,7 @@ class Managers:
         if status["currentState"] == "starting" and name in self.in_place:
             status["currentState"] = "upgrading"
         if status["currentState"] in {"stopped", "error", "starting", "upgrading"}:
-            for key in MAPS.values():
+            for key in (*MAPS.values(), COPIES):
                 status[key] = {}
         if status["currentState"] == "running":
             status |= {"apiVersion": API_VERSION, "apiMinVersion": 1, "proxyApiVersion": 7, "proxyApiMinVersion": 1}

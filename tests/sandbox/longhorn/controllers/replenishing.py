@@ -130,6 +130,7 @@ def replica_of(volume: str, spec: Json, node: Json, engine: str, suffix: str) ->
     said |= {"image": spec["image"], "dataEngine": "v2", "desireState": "stopped", "engineName": engine}
     said |= {"diskID": disk["diskUUID"], "diskPath": disk["diskPath"], "dataDirectoryName": name}
     said |= {"active": True, "failedAt": "", "healthyAt": ""}
+    said |= {"backingImage": spec["backingImage"]} if spec.get("backingImage") else {}
     return {"metadata": {"name": name}, "spec": said}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.sandbox.kubernetes.objects import Json, Kind
 from tests.sandbox.longhorn.controllers.instances import Instances
 from tests.sandbox.longhorn.controllers.work import Shared
-from tests.sandbox.longhorn.kinds import MANAGERS, REPLICAS
+from tests.sandbox.longhorn.kinds import BACKING_IMAGES, MANAGERS, REPLICAS
 from tests.sandbox.longhorn.objects import Drafts
 
 LOOK_AGAIN = 2.0
@@ -33,6 +33,10 @@ class Replicas:
             self._instances.remove(REPLICAS, name, item.get("status", {}).get("instanceManagerName", ""))
         elif kind == REPLICAS:
             self.queue.add(name)
+        elif kind == BACKING_IMAGES:
+            for each in self._objects.all(REPLICAS):
+                if each["spec"].get("backingImage") == name:
+                    self.queue.add(each["metadata"]["name"])
         elif kind == MANAGERS:
             for each in self._objects.of_node(REPLICAS, item["spec"].get("nodeID", "")):
                 self.queue.add(each["metadata"]["name"])

@@ -121,6 +121,7 @@ TABLE: list[tuple[str, Callable[[Longhorn], Longhorn], State]] = [
     ("volume_busy", lambda seen: replace(seen, backups=(Backup("b-1", "vol-1", "InProgress"),)), State.WAITING),
     ("frontend_ublk", lambda seen: with_volume(seen, "vol-1", frontend="ublk"), State.REFUSED),
     ("strict_local", lambda seen: with_volume(seen, "vol-1", data_locality="strict-local"), State.REFUSED),
+    ("backing_image_removed", lambda seen: with_volume(seen, "vol-1", backing_image="golden"), State.REFUSED),
     ("engine_moves", lambda seen: with_volume(seen, "vol-1", switchover="preparing"), State.WAITING),
     ("volume_in_between", lambda seen: with_volume(seen, "vol-1", state="attaching"), State.WAITING),
     ("system_not_upgraded", lambda seen: with_managers(seen, "n2", manager("n2", OLD)), State.REFUSED),

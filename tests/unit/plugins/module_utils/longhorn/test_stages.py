@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
@@ -18,7 +17,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.st
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.volumes import rebuilds
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.kinds import EMPTIED
-from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.reading import instance_manager
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import (
     Attached,
     Longhorn,
@@ -201,24 +199,13 @@ def test_no_manager_is_replaced_where_longhorn_would_start_no_other(
     assert [each.kind for each in step(spoil(swapped()), WANTED).acts] == ["return_engine"]
 
 
-@pytest.mark.parametrize(
-    ("copies", "copying"),
-    [
-        ({}, ()),
-        ({"golden-disk-1": {"state": "ready"}, "other-disk-2": {"state": "failed"}}, ()),
-        ({"golden-disk-1": {"state": "in-progress"}, "other-disk-2": {"state": "starting"}}, (0, 1)),
-        (None, ()),
-    ],
-)
-def test_an_instance_manager_that_copies_a_backing_image_is_not_removed(copies: Any, copying: tuple[int, ...]) -> None:
-    item = {"metadata": {"uid": "u"}, "spec": {"image": OLD, "nodeID": "n1", "dataEngine": "v2"}}
-    read = instance_manager("im", {**item, "status": {"backingImages": copies}})
-    assert read.copying == tuple(sorted(copies or ())[each] for each in copying)
-    managers = [each if each.image == NEW else replace(each, copying=read.copying) for each in away().managers]
-    found = step(replace(away(), managers=tuple(managers)), WANTED)
-    assert found.stage is SwitchStage.REPLACING
-    assert [each.kind for each in found.acts] == ([] if copying else ["delete_manager"])
-    assert found.verdict.reasons[0].code == ("backing_image_copied" if copying else "manager_goes")
+def test_an_instance_manager_with_replicas_that_need_a_backing_image_is_not_removed() -> None:
+    """Longhorn 1.12 has removed those of the v2 data engine, so they would never start again."""
+    for seen in (world(THREE), away()):
+        found = step(with_volume(seen, "v1", backing_image="golden"), WANTED)
+        assert (found.acts, [each.code for each in found.verdict.reasons]) == ((), ["backing_image_removed"])
+    elsewhere = with_volume(world({"v1": ("n1", ("n2", "n3"))}), "v1", backing_image="golden")
+    assert step(elsewhere, WANTED).stage is SwitchStage.INITIALIZING, "only its engine is there, which moves"
 
 
 @pytest.mark.parametrize(("wanted", "kept"), [(1, False), (2, True), (3, True)])

@@ -8,8 +8,9 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 
-from tests.sandbox.longhorn.description import Volume
+from tests.sandbox.longhorn.description import QUICK, Described, Machine, Volume
 from tests.sandbox.longhorn.kinds import NAMESPACE, NODES, VOLUMES
+from tests.sandbox.longhorn.longhorn import Longhorn
 from tests.unit.plugins.module_utils.longhorn.driving import (
     NODES_OF_THREE,
     SPREAD,
@@ -254,3 +255,23 @@ def test_a_field_that_longhorn_does_not_have_is_refused_and_not_dropped(drive: t
     with pytest.raises(Refusal) as refused:
         client.patch(NODES.path(NAMESPACE, "n1"), {"spec": {"allowSchedule": False}}, "merge")
     assert 'unknown field "spec.allowSchedule"' in str(refused.value)
+
+
+def test_a_copy_of_a_backing_image_that_is_never_made_holds_no_node_up(drive: type[Driver]) -> None:
+    """The instance manager shows what an earlier Longhorn has noted there, and 1.12 notes nothing more."""
+    machines = (Machine("n1", copying="golden"), Machine("n2"), Machine("n3"))
+    volumes = (Volume("vol-1", SPREAD, "n1"),)
+    driver = drive(Longhorn(Described(machines, volumes, frontends_outlive=True), pace=QUICK))
+    assert driver.plan().verdict.reasons == ()
+    assert driver.switch(*NODES_OF_THREE).verdict.passed
+    assert driver.images() == dict.fromkeys(NODES_OF_THREE, "v1.12.0")
+
+
+def test_no_node_is_begun_whose_replicas_would_lose_their_backing_image(drive: type[Driver]) -> None:
+    driver = drive(outliving(Volume("vol-1", SPREAD, "n1", backing="golden")))
+    refused = driver.plan().verdict.reasons
+    assert [each.code for each in refused] == ["backing_image_removed"] * 3
+    assert "Volume vol-1 has backing image golden" in refused[0].message
+    assert not driver.switch("n1").changed
+    assert driver.leftovers() == []
+    assert driver.longhorn.volume("vol-1")["status"]["robustness"] == "healthy"
