@@ -32,6 +32,9 @@ from .state import (
     VolumeSnapshot,
 )
 
+WORKLOAD_TICKETS = frozenset({"csi-attacher", "longhorn-api", "share-manager-controller"})
+"""The types of the tickets for which a workload uses the volume (`hasWorkloadTicket` in
+`controller/volume_attachment_controller.go` of longhorn-manager 1.12)."""
 _QUANTITY = re.compile(r"(\d+)(Ki|Mi|Gi|Ti|)")
 _UNITS = {"": 1, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
 
@@ -266,16 +269,19 @@ def backup(name: str, item: Json) -> Backup:
 
 
 def attachment(_name: str, item: Json) -> Attachment:
-    """A volume attachment: its tickets that are satisfied, and since when."""
+    """A volume attachment: the tickets of workloads that are satisfied, and since when.
+
+    Longhorn takes and gives back the others by itself while the volume stays attached, such as for a backup.
+    """
     spec, status = part(item, "spec"), part(item, "status", {})
     wanted = named(spec, "attachmentTickets", lambda _ticket, each: text(each, "nodeID", ""), {})
+    types = named(spec, "attachmentTickets", lambda _ticket, each: text(each, "type", ""), {})
     satisfied = named(status, "attachmentTicketStatuses", _satisfied_since, {})
     since: dict[str, frozenset[str]] = {}
     for ticket, node_name in wanted.items():
-        if satisfied.get(ticket):
+        if satisfied.get(ticket) and types[ticket] in WORKLOAD_TICKETS:
             since[node_name] = since.get(node_name, frozenset()) | {satisfied[ticket]}
-    types = named(spec, "attachmentTickets", lambda _ticket, each: text(each, "type", ""), {}).values()
-    return Attachment(text(spec, "volume", ""), since, frozenset(types))
+    return Attachment(text(spec, "volume", ""), since, frozenset(types.values()))
 
 
 def _satisfied_since(_ticket: str, status: Json) -> str:

@@ -164,11 +164,11 @@ class Attached:
 
 @dataclass(frozen=True)
 class Attachment:
-    """The tickets of a volume that are satisfied."""
+    """The tickets of a volume."""
 
     volume: str
     since: Mapping[str, frozenset[str]]
-    """The times since which they are, by the node that they want the volume on."""
+    """The times since which those of workloads are satisfied, by the node that they want the volume on."""
     types: frozenset[str] = frozenset()
     """The types of all its tickets, satisfied or not."""
 

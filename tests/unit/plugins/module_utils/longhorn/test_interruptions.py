@@ -14,10 +14,10 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.re
 
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.longhorn.description import QUICK, Described, Machine, Volume
-from tests.sandbox.longhorn.kinds import MANAGERS, VOLUMES
+from tests.sandbox.longhorn.kinds import ATTACHMENTS, MANAGERS, NODES, VOLUMES
 from tests.sandbox.longhorn.longhorn import Longhorn
 from tests.sandbox.longhorn.observer import INTERRUPTED
-from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver, Killed, Killing
+from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver, Killed, Killing, outliving
 from tests.unit.plugins.module_utils.longhorn.world import NEW, with_volume, world
 
 S3 = tuple(Volume(f"vol-{number}", SPREAD, f"n{number}") for number in (1, 2, 3))
@@ -133,6 +133,27 @@ def test_a_workload_that_moves_in_mid_run_is_no_interruption(drive: type[Driver]
 
     driver.longhorn.faults.when(VOLUMES, lambda item: bool(item["spec"].get("engineNodeID")), moves)
     assert driver.switch("n1").verdict.passed, driver.said
+    assert lost(driver) == []
+
+
+def test_a_workload_that_takes_over_a_volume_from_a_backup_is_not_interrupted(drive: type[Driver]) -> None:
+    """The volume stays attached all the time, by one ticket after the other."""
+    driver = drive(outliving(Volume("vol-1", SPREAD), Volume("vol-2", SPREAD, "n2")))
+    ticket = {"id": "backup-controller-b1", "type": "backup-controller", "nodeID": "n1", "generation": 0}
+
+    def for_backup(item: Json) -> None:
+        item["spec"]["attachmentTickets"] = {ticket["id"]: ticket}
+
+    driver.longhorn.objects.change(ATTACHMENTS, "vol-1", for_backup)
+    assert driver.longhorn.until(lambda: driver.longhorn.volume("vol-1")["status"]["state"] == "attached")
+    driver.longhorn.clock.advance(30.0)
+    driver.longhorn.faults.when(
+        NODES, lambda item: not item["spec"]["allowScheduling"], lambda: driver.longhorn.attach("vol-1", "n1")
+    )
+    assert driver.switch("n1").verdict.passed, driver.said
+    assert driver.images()["n1"] == "v1.12.0"
+    tickets = driver.longhorn.get(ATTACHMENTS, "vol-1")["spec"]["attachmentTickets"].values()
+    assert [each["type"] for each in tickets] == ["csi-attacher"]
     assert lost(driver) == []
 
 
