@@ -111,7 +111,8 @@ INSTANCE_MANAGER_UPGRADES = _by_longhorn(
     # The image of the only instance manager of a node is changed in its place.
     "instance_manager_upgrades",
     UpgradeKinds.INSTANCE_MANAGER_UPGRADES,
-    frozenset({"system_not_upgraded", "manager_missing"}),
+    # Engines of standby volumes are left where they are.
+    frozenset({"system_not_upgraded", "manager_missing", "frontend_disabled"}),
 )
 """With the kinds of v1.13, whose names are unverified."""
 

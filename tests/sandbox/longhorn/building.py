@@ -59,7 +59,12 @@ def volume_object(volume: Volume) -> Json:
     spec |= {"Standby": volume.standby, "staleReplicaTimeout": 2880, "migrationNodeID": "", "migratable": False}
     status: Json = {"state": "detached", "robustness": "unknown", "currentImage": ENGINE_IMAGE, "currentNodeID": ""}
     status |= {"isStandby": volume.standby, "restoreRequired": volume.standby, "switchoverState": ""}
-    status |= {"frontendDisabled": volume.standby, "currentEngineNodeID": "", "expansionRequired": False}
+    spec["disableFrontend"] = volume.hidden
+    status |= {
+        "frontendDisabled": volume.standby or volume.hidden,
+        "currentEngineNodeID": "",
+        "expansionRequired": False,
+    }
     if volume.backing:
         spec["backingImage"] = volume.backing
     if volume.claim:
@@ -110,7 +115,7 @@ def frontend_object(volume: Volume, made: Json) -> Json:
     """The frontend of a volume, stopped."""
     spec: Json = {"volumeName": volume.name, "volumeSize": str(volume.size), "image": ENGINE_IMAGE, "active": True}
     spec |= {"dataEngine": "v2", "desireState": "stopped", "frontend": volume.frontend, "size": str(volume.size)}
-    spec |= {"engineName": f"{volume.name}-e-0", "disableFrontend": volume.standby, "nodeID": ""}
+    spec |= {"engineName": f"{volume.name}-e-0", "disableFrontend": volume.standby or volume.hidden, "nodeID": ""}
     status: Json = {"currentState": "stopped", "currentSize": "0"}
     return {"metadata": _metadata(f"{volume.name}-ef-0", made), "spec": spec, "status": status}
 

@@ -68,6 +68,8 @@ class Volume:
     access: str = "rwo"
     locality: str = "disabled"
     standby: bool = False
+    hidden: bool = False
+    """Whether it is attached without a frontend, as for maintenance."""
     data_engine: str = "v2"
     claim: str = ""
     """The claim that uses it, as `namespace/name`."""

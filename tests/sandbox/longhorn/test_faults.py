@@ -204,11 +204,18 @@ def test_a_share_manager_has_engine_and_frontend_where_its_pod_is() -> None:
     assert found.get(SHARES, "v")["status"]["state"] == "running"
 
 
-def test_a_standby_volume_has_no_endpoint_and_can_be_switched() -> None:
-    found = built(spread(standby=True))
-    assert (found.volume("v")["status"]["isStandby"], found.volume("v")["status"]["frontendDisabled"]) == (True, True)
+@pytest.mark.parametrize("standby", [True, False])
+def test_a_volume_without_a_frontend_has_no_endpoint_and_its_switch_never_ends(standby: bool) -> None:
+    found = built(spread(standby=standby, hidden=not standby))
+    status = found.volume("v")["status"]
+    assert (status["state"], status["isStandby"], status["frontendDisabled"]) == ("attached", standby, True)
     assert found.objects.of_volume(FRONTENDS, "v")[0]["status"]["endpoint"] == ""
-    moved(found, "n2")
+    found.write(VOLUMES, "v", {"engineNodeID": "n2"})
+    found.clock.advance(3600)
+    assert found.volume("v")["status"]["switchoverState"] == "switching-over"
+    found.write(VOLUMES, "v", {"engineNodeID": ""})
+    assert found.until(lambda: not found.volume("v")["status"]["switchoverState"])
+    assert (told(found), found.engine("v")["spec"]["nodeID"]) == (("attached", "healthy"), "n1")
 
 
 def test_a_backup_goes_on_for_a_while() -> None:

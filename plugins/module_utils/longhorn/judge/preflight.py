@@ -26,7 +26,7 @@ from .reasons import (
     system_not_upgraded,
 )
 from .recurring_jobs import jobs_at
-from .volumes import busy, detached, exposed, unsettled
+from .volumes import busy, detached, exposed, immovable, unsettled
 
 UNKNOWN_VERSIONS = "unknown_versions"
 UNLISTED_IMAGES = "unlisted_images"
@@ -210,7 +210,8 @@ def _of_volume(seen: Longhorn, volume: Volume, nodes: Sequence[str], extra_repli
     if not volume.attached:
         yield from unsettled(volume)
         return
-    yield from _of_kind(volume)
+    if volume.home in nodes:
+        yield from immovable(volume)
     yield from engine_node_unknown(seen, volume)
     held = healthy_nodes(seen, volume)
     if volume.number_of_replicas < 2:
@@ -262,21 +263,6 @@ def _takes_replicas(seen: Longhorn, node: Node) -> bool:
     blocks = [each for each in node.disks if each.type == "block" and not each.closed]
     disks = any(each.schedulable is not None and each.schedulable.true for each in blocks)
     return node.ready and (node.allow_scheduling or node.begun) and disks and node.name in seen.running_managers
-
-
-def _of_kind(volume: Volume) -> Iterator[Reason]:
-    if volume.frontend == "ublk":
-        yield refused(
-            "frontend_ublk",
-            f"Volume {volume.name} has the frontend ublk, whose engine cannot be moved.",
-            "Detach it, or make it anew with the frontend blockdev.",
-        )
-    if volume.data_locality == "strict-local":
-        yield refused(
-            "strict_local",
-            f"Volume {volume.name} is strict-local: its engine has to stay with its only replica.",
-            "Detach it, or change its data locality and give it a second replica.",
-        )
 
 
 def _of_lenders(seen: Longhorn, volume: Volume) -> Iterator[Reason]:

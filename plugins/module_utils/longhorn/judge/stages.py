@@ -41,6 +41,7 @@ from .volumes import (
     busy,
     detached,
     exposed,
+    immovable,
     is_sent_elsewhere,
     is_whole,
     judge_copies,
@@ -187,7 +188,9 @@ def _begin(seen: Longhorn, node: Node, resting: Collection[Volume] = (), *, anew
 
 def add_replicas(seen: Longhorn, node: str, stage: SwitchStage = SwitchStage.INITIALIZING) -> SwitchStep | None:
     """The step until each volume with a single replica has a second one that is whole."""
-    single = [each for each in touched(seen, node) if each.number_of_replicas == 1]
+    alone = [each for each in touched(seen, node) if each.number_of_replicas == 1]
+    # Longhorn's webhook refuses a second one of a strict-local volume.
+    single = [each for each in alone if each.data_locality != "strict-local"]
     growing = [each for each in touched(seen, node) if each.carries_undo and not is_whole(seen, each)]
     if not single and not growing:
         return None
@@ -199,10 +202,18 @@ def add_replicas(seen: Longhorn, node: str, stage: SwitchStage = SwitchStage.INI
 
 
 def _evacuate(seen: Longhorn, node: Node, wanted: WantedSwitch) -> SwitchStep:
+    fixed = () if node.mark else _fixed(seen, node.name)
+    if fixed:
+        return _waits(SwitchStage.UNDEFINED, *fixed)
     begun = _begin(seen, node, anew=not (wanted.run or node.emptied))
     if begun is not None:
         return begun
     return _switch_over(seen, node) or SwitchStep(SwitchStage.COMPLETED)
+
+
+def _fixed(seen: Longhorn, node: str) -> tuple[Reason, ...]:
+    """The reasons for which an engine on the node cannot be moved away."""
+    return tuple(reason for each in touched(seen, node) if each.home == node for reason in immovable(each))
 
 
 def _leave(seen: Longhorn, node: Node, wanted: WantedSwitch, old: list[InstanceManager]) -> SwitchStep:
@@ -222,7 +233,7 @@ def _leave(seen: Longhorn, node: Node, wanted: WantedSwitch, old: list[InstanceM
     if not node.mark and node.name in seen.running_managers:
         # The new instance manager would be waited for until the disks are ready, with the engines away. Without a
         # running one only its replacement brings back what the node has.
-        unfit += (*disks_wait(node), *not_whole(seen, node.name))
+        unfit += (*_fixed(seen, node.name), *disks_wait(node), *not_whole(seen, node.name))
     if unfit and not node.mark:
         return _waits(SwitchStage.UNDEFINED, *unfit)
     resting = () if WITHOUT_SNAPSHOT in wanted.accepted else detached(seen, node.name)
@@ -255,6 +266,10 @@ def _switch_over(seen: Longhorn, node: Node) -> SwitchStep | None:
         engine = seen.engine_of.get(volume.name)
         elsewhere = volume.name not in there and volume.home != node.name
         if elsewhere and (volume.home_mark != node.name or at_rest(seen, volume)):
+            continue
+        fixed = tuple(immovable(volume)) if volume.home == node.name else ()
+        if fixed:
+            reasons += fixed
             continue
         blocked = tuple(busy(seen, volume))
         lost = volume.home != node.name and volume.home not in healthy_nodes(seen, volume)

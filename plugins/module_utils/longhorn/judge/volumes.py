@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from ...common.verdict import Reason, Verdict, waiting
+from ...common.verdict import Reason, Verdict, refused, waiting
 from ...common.words import enumerate_few
 from ..observe.state import FAULTED, HEALTHY, RUNNING, UNDER_WAY, Longhorn, Replica, Volume
 from .copies import healthy_nodes, keeps_copy, rebuilding
@@ -111,6 +111,34 @@ def busy(seen: Longhorn, volume: Volume) -> Iterator[Reason]:
     for place in rebuilding(seen, volume):
         said = f"Volume {volume.name} rebuilds its replica on node {place}{_progress(seen, volume)}."
         yield waiting("replica_rebuilds", said, about=volume.name)
+
+
+def immovable(volume: Volume) -> Iterator[Reason]:
+    """The blockers of moving the engine of an attached volume, whatever becomes of its copies.
+
+    An engine without a frontend has no port (`Create` in `pkg/spdk/engine.go` of longhorn-spdk-engine), and a disabled
+    frontend never reports another target (`SwitchOverTarget` in `pkg/spdk/enginefrontend.go`), for which Longhorn waits
+    (`processEngineSwitchover` in `controller/volume_controller.go` of longhorn-manager 1.12). The data locality changes
+    to or from strict-local only while a volume is detached (`validateDataLocalityUpdate` of its webhook).
+    """
+    name = volume.name
+    if volume.frontend == "ublk":
+        said = f"Volume {name} has the frontend ublk, whose engine cannot be moved."
+        yield refused("frontend_ublk", said, "Detach it, or make it anew with the frontend blockdev.")
+    elif volume.standby:
+        said = f"Volume {name} is a standby volume without a frontend, whose engine Longhorn cannot move."
+        remedy = f"Leave node {volume.home} out (upgrade_nodes), activate the volume, or delete it and make it anew."
+        yield refused("frontend_disabled", said, remedy)
+    elif not volume.frontend:
+        said = f"Volume {name} is attached without a frontend, and Longhorn cannot move its engine."
+        remedy = "Let the work end for which it is attached. If that is maintenance, detach it."
+        yield waiting("frontend_disabled", said, remedy, about=name)
+    if volume.data_locality == "strict-local":
+        yield refused(
+            "strict_local",
+            f"Volume {name} is strict-local: its engine has to stay with its only replica.",
+            "Detach it. While it is detached, its data locality can be changed, and a second replica be given.",
+        )
 
 
 def keeps_engine(seen: Longhorn, volume: Volume) -> Iterator[Reason]:

@@ -78,7 +78,7 @@ def volume(name: str, item: Json) -> Volume:
         node=text(spec, "nodeID", ""),
         engine_node=text(spec, "engineNodeID", ""),
         number_of_replicas=whole(spec, "numberOfReplicas"),
-        frontend=text(spec, "frontend", ""),
+        frontend="" if flag(status, "frontendDisabled", default=False) else text(spec, "frontend", ""),
         data_locality=text(spec, "dataLocality", ""),
         standby=flag(spec, "Standby", default=False) or flag(status, "isStandby", default=False),
         migration_node=text(spec, "migrationNodeID", ""),

@@ -88,6 +88,7 @@ class Volume:
     """The node wanted for its engine; empty stands for that of the volume."""
     number_of_replicas: int
     frontend: str
+    """Empty also while it is disabled."""
     data_locality: str
     standby: bool
     migration_node: str

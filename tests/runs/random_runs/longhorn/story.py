@@ -152,6 +152,9 @@ def _volume(chance: random.Random, name: str, nodes: Sequence[str], way: str) ->
     kind = chance.choices(("plain", "shared", "standby", "away"), (14, 2, 1, 2))[0]
     away = chance.choice(replicas) if kind == "away" and attached and way == OUTSIDE else ""
     access = "rwx" if kind == "shared" else "rwo"
+    if kind == "standby" and way != NEXT:
+        # Its engine cannot be moved, so the plan would be refused; only Longhorn 1.13 leaves it alone.
+        attached = ""
     return Volume(name, replicas, attached, engine=away, access=access, standby=kind == "standby")
 
 

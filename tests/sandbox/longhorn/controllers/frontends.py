@@ -14,6 +14,9 @@ class Frontends:
 
     A switch has three phases, each reported when it is done: preparing, switching, promoting. It is made only while the
     volume says that it is being switched (`shouldExecuteEngineFrontendSwitchover`).
+
+    One that is disabled has no path and reports no target (`syncEngineFrontendPathStatus`), so a switch of its volume
+    never ends.
     """
 
     def __init__(self, shared: Shared, instances: Instances) -> None:
@@ -53,7 +56,8 @@ class Frontends:
             hidden = spec.get("disableFrontend") or not spec.get("frontend")
             status["endpoint"] = "" if hidden else f"/dev/longhorn/{spec['volumeName']}"
             status["currentSize"] = spec.get("size", "0")
-            self._target(frontend)
+            if not hidden:
+                self._target(frontend)
         drafts.write()
 
     def _outlive(self, frontend: Json) -> None:

@@ -111,7 +111,8 @@ def volumes(draw: st.DrawFn, name: str, nodes: list[str], offers: str) -> Volume
     if kind == "shared":
         return Volume(name, replicas, attached, access="rwx")
     if kind == "standby":
-        return Volume(name, replicas, attached, standby=True)
+        # Only Longhorn 1.13 leaves its engine alone.
+        return Volume(name, replicas, attached if offers == "v1.13" else "", standby=True)
     groups = ("default",) if draw(st.booleans()) else ()
     away = draw(st.sampled_from(nodes)) if kind == "away" and attached else ""
     return Volume(name, replicas, attached, engine=away, groups=groups)

@@ -15,7 +15,7 @@ from tests.sandbox.longhorn.description import Described, Machine, Volume
 from tests.sandbox.longhorn.kinds import ENGINES, MANAGERS, NODES, SHARES, SNAPSHOTS, VOLUMES
 from tests.sandbox.longhorn.longhorn import Longhorn
 from tests.sandbox.web import Answer, Request
-from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver, outliving
+from tests.unit.plugins.module_utils.longhorn.driving import ACCEPTED, NODES_OF_THREE, SPREAD, Driver, outliving
 
 ONE = Volume("vol-1", SPREAD, "n1")
 AT_NODES = [each for each in NODES_OF_THREE if each != "n1"]
@@ -44,13 +44,8 @@ def told(done: Outcome) -> str:
     return " ".join(each.sentence() for each in done.verdict.deciding())
 
 
-@pytest.mark.parametrize(
-    "volume",
-    [Volume("vol-1", SPREAD, "n1", access="rwx"), Volume("vol-1", SPREAD, "n1", standby=True)],
-    ids=["rwx", "standby"],
-)
-def test_shared_and_standby_volumes_are_switched_on_every_node(drive: type[Driver], volume: Volume) -> None:
-    driver = drive(outliving(volume))
+def test_a_shared_volume_is_switched_on_every_node(drive: type[Driver]) -> None:
+    driver = drive(outliving(Volume("vol-1", SPREAD, "n1", access="rwx")))
     assert driver.plan().verdict.reasons == ()
     done = driver.switch(*NODES_OF_THREE)
     assert done.verdict.passed, (done.verdict, driver.said)
@@ -58,8 +53,47 @@ def test_shared_and_standby_volumes_are_switched_on_every_node(drive: type[Drive
     assert driver.leftovers() == []
     assert driver.longhorn.observer.losses == []
     assert driver.longhorn.volume("vol-1")["status"]["robustness"] == "healthy"
-    if volume.access == "rwx":
-        assert driver.longhorn.get(SHARES, "vol-1")["status"]["state"] == "running"
+    assert driver.longhorn.get(SHARES, "vol-1")["status"]["state"] == "running"
+
+
+FIXED = {
+    "standby": (Volume("vol-1", SPREAD, "n1", standby=True), "frontend_disabled", State.REFUSED),
+    "hidden": (Volume("vol-1", SPREAD, "n1", hidden=True), "frontend_disabled", State.WAITING),
+    "ublk": (Volume("vol-1", SPREAD, "n1", frontend="ublk"), "frontend_ublk", State.REFUSED),
+    "strict-local": (Volume("vol-1", ("n1",), "n1", locality="strict-local"), "strict_local", State.REFUSED),
+}
+
+
+@pytest.mark.parametrize("kind", FIXED)
+@pytest.mark.parametrize("state", ["switched", "evacuated"])
+def test_no_node_is_begun_from_which_an_engine_cannot_be_moved(drive: type[Driver], kind: str, state: str) -> None:
+    """Neither by a plan nor by a node whose volume was attached since."""
+    volume, code, found = FIXED[kind]
+    driver = drive(outliving(volume, Volume("vol-2", SPREAD, "n2")))
+    reasons = driver.plan(extra_replicas=True, wait=False).verdict.reasons
+    assert {each.code: each.state for each in reasons if "room" not in each.code} == {code: found}
+    done = driver.switch("n1", state=state, extra_replicas=True)
+    assert code in {each.code for each in done.verdict.deciding()}
+    assert (done.changed, driver.leftovers()) == (False, [])
+    if kind != "strict-local":
+        # Its replicas on the other nodes need no engine to be moved.
+        assert driver.plan(nodes=["n2"]).verdict.passed
+        assert driver.switch("n2", "n3").verdict.passed
+        assert driver.gate("after_upgrade").verdict.passed
+    assert driver.longhorn.observer.losses == []
+
+
+def test_a_strict_local_volume_that_is_attached_in_mid_run_gets_no_second_replica(drive: type[Driver]) -> None:
+    local = Volume("vol-1", ("n1",), locality="strict-local")
+    driver = drive(outliving(local, Volume("vol-2", SPREAD, "n1")))
+    driver.longhorn.faults.when(
+        NODES, lambda item: not item["spec"]["allowScheduling"], lambda: driver.longhorn.attach("vol-1", "n1")
+    )
+    done = driver.switch("n1", extra_replicas=True, accept_unverified=[*ACCEPTED, "detached_without_snapshot"])
+    assert "strict_local" in {each.code for each in done.verdict.deciding()}, driver.said
+    assert driver.images()["n1"] == "v1.11.2"
+    assert driver.switch(state="restored").verdict.passed
+    assert (driver.leftovers(), driver.longhorn.observer.losses) == ([], [])
 
 
 def moved(item: Json) -> bool:
