@@ -17,6 +17,8 @@ from ..observe.state import FAULTED, Attached, Longhorn, Node, Volume, VolumeSna
 from .reasons import REPLACEMENT
 from .volumes import exposed, is_attached_for_snapshot
 
+SHARE_TICKET = "share-manager-controller"
+"""The type of the ticket with which a share manager attaches its volume."""
 Before = Mapping[str, Attached]
 """The attachment of each volume while it was still well, by its name."""
 
@@ -50,9 +52,22 @@ def interrupted(seen: Longhorn, node: str, earlier: Before) -> Iterator[tuple[st
     """The volumes that have been interrupted since, by name. One that its workload has released does not count."""
     for name, then in sorted(earlier.items()):
         volume = seen.volumes.get(name)
-        how = _interruption(seen, volume, then) if volume is not None else ""
+        how = _interruption(seen, volume, then) or _move_of_share(seen, volume, then) if volume is not None else ""
         if volume is not None and how:
             yield name, _interrupted(volume, node, how)
+
+
+def _move_of_share(seen: Longhorn, volume: Volume, then: Attached) -> str:
+    """The move of a shared volume, which is detached for it; empty if there was none.
+
+    Its pods stay where they are: only its share manager has moved. Longhorn ends that of a faulted volume, and starts
+    another one on any node (`isShareManagerRequiredForVolume` in `controller/share_manager_controller.go`). One that
+    has moved between two runs is no evidence, since it also does so when its node is drained.
+    """
+    attachment = seen.attachment_of.get(volume.name)
+    shared = attachment is not None and SHARE_TICKET in attachment.types
+    moved = shared and volume.attached and volume.node != then.node
+    return f"its share manager has moved from node {then.node} to node {volume.node}" if moved else ""
 
 
 def _interruption(seen: Longhorn, volume: Volume, then: Attached) -> str:

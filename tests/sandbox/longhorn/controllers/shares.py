@@ -1,6 +1,8 @@
 """Share managers of RWX volumes (`controller/share_manager_controller.go`).
 
 The volume is attached where the pod of its share manager is, by a ticket of it: engine and frontend sit with that pod.
+That of a faulted volume ends, with its ticket (`isShareManagerRequiredForVolume`). The next one may come to another
+Kubernetes node, and does so here.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from tests.sandbox.kubernetes.kinds import NODES as KUBERNETES_NODES
 from tests.sandbox.kubernetes.kinds import PODS
 from tests.sandbox.kubernetes.objects import Json, Kind, condition_of, is_ready, owner_of
 from tests.sandbox.longhorn.controllers.work import Shared
-from tests.sandbox.longhorn.kinds import ATTACHMENTS, NAMESPACE, NODES, SHARES
+from tests.sandbox.longhorn.kinds import ATTACHMENTS, NAMESPACE, NODES, SHARES, VOLUMES
 
 IMAGE = "longhornio/longhorn-share-manager:v1.12.0"
 _PREFIX = "share-manager-"
@@ -34,7 +36,7 @@ class Shares:
     def seen(self, kind: Kind, item: Json, *, gone: bool) -> None:
         """Take note of a change."""
         name = item["metadata"]["name"]
-        if kind == SHARES and not gone:
+        if kind in {SHARES, VOLUMES} and not gone:
             self.queue.add(name)
         elif kind == PODS and name.startswith(_PREFIX):
             self.queue.add(name.removeprefix(_PREFIX))
@@ -44,7 +46,12 @@ class Shares:
         if share is None:
             return
         pod = self._objects.get(PODS, f"{_PREFIX}{name}")
-        if pod is None:
+        volume = self._objects.get(VOLUMES, name) or {}
+        if volume.get("status", {}).get("robustness") == "faulted":
+            self._ticket(name, "")
+            self._objects.delete(PODS, f"{_PREFIX}{name}")
+            self._tell(name, "stopping", "")
+        elif pod is None:
             node = self._place()
             if node:
                 self._objects.create(PODS, share_pod(share, node))
@@ -75,7 +82,9 @@ class Shares:
 
         def change(item: Json) -> None:
             tickets = dict(item["spec"].get("attachmentTickets") or {})
-            tickets[key] = {"id": key, "type": "share-manager-controller", "nodeID": node, "generation": 0}
+            tickets.pop(key, None)
+            if node:
+                tickets[key] = {"id": key, "type": "share-manager-controller", "nodeID": node, "generation": 0}
             item["spec"]["attachmentTickets"] = tickets
 
         self._objects.change(ATTACHMENTS, name, change)

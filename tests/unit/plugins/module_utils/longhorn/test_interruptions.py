@@ -63,6 +63,14 @@ def test_the_first_interrupted_volume_is_named_and_no_further_node_is_begun(
     assert driver.longhorn.volume("vol-1")["status"]["robustness"] == "healthy"
 
 
+def test_a_shared_volume_whose_share_manager_comes_back_on_another_node_is_named(drive: type[Driver]) -> None:
+    driver = drive(dying(Volume("vol-1", SPREAD, "n2", access="rwx"), Volume("vol-2", SPREAD, "n3")))
+    assert codes(driver.switch("n2", wait_sleep=30.0)) == {"volume_interrupted"}, driver.said
+    assert driver.longhorn.volume("vol-1")["spec"]["nodeID"] == "n1"
+    assert lost(driver) == [("vol-1", INTERRUPTED)]
+    assert driver.switch(state="restored").verdict.passed
+
+
 def test_the_next_run_does_not_take_the_acceptance_for_that_of_an_interruption(drive: type[Driver]) -> None:
     driver = drive(dying(*S3))
     driver.switch(*NODES_OF_THREE)
