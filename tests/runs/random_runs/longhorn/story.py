@@ -24,6 +24,10 @@ ONE_OBJECT = 0.5
 """The share of stories with one object for all Kubernetes nodes, where there is such a kind."""
 RECURRING = 0.3
 """The share of stories with a recurring job."""
+UNLISTED = 0.05
+"""The share of Kubernetes nodes that do not list the new image, so that a throw-away pod proves it there."""
+COPYING = 0.05
+"""The share of Kubernetes nodes whose instance manager shows a copy of a backing image that is never made."""
 REPLACEMENT = "instance_manager_replacement"
 
 
@@ -125,7 +129,14 @@ def story_of(seed: int) -> LonghornStory:
         # when the turn of a node comes, whatever a person who closed the node has wanted since.
         options = {**options, "upgrade_one_object": True}
         events = tuple(each for each in events if each.kind != "scheduling_by_person")
+    machines = tuple(_rare(chance, each) for each in machines)
     return LonghornStory(seed, way, machines, volumes, outlive, workload, jobs, options=options, events=events)
+
+
+def _rare(chance: random.Random, machine: Machine) -> Machine:
+    """The same with an image that it does not list, and a copy of a backing image that Longhorn has given up."""
+    unlisted, copying = chance.random() < UNLISTED, chance.random() < COPYING
+    return replace(machine, images=(OLD_IMAGE,) if unlisted else machine.images, copying="golden" if copying else "")
 
 
 def _jobs(chance: random.Random) -> tuple[Recurring, ...]:
