@@ -50,7 +50,7 @@ CONTRACT = Contract(
 )
 
 
-REMOVAL = 30.0
+REMOVAL = 180.0
 """Seconds for which the removal of the pods is tried again if the API server does not answer."""
 MARGIN = 60
 """Seconds after `wait_timeout` at which a pod of a killed run ends by itself."""
