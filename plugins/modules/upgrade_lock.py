@@ -50,7 +50,10 @@ options:
     type: int
     default: 60
   take_over:
-    description: Take the lock from this run, although it may still be active. Its processes stop before their next act.
+    description:
+      - Take the lock from this run, although it may still be active. Its processes stop before their next act.
+      - A run whose controller is seen alive on this machine, outside other containers, keeps its lock until that
+        process has ended.
     type: str
     default: ''
   holders:

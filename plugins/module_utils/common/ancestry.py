@@ -104,6 +104,13 @@ def alive(identity: str) -> bool:
     return pid > 0
 
 
+def certainly_alive(identity: str) -> bool:
+    """Whether exactly this process, from this place, is there: its number, and the time at which it has started."""
+    pid = number_of(identity)
+    fields = _stat(pid)
+    return fields is not None and fields[_STATE] != "Z" and identity == _identity(pid, fields)
+
+
 def _identity(pid: int, fields: list[str] | None) -> str:
     return f"{pid}.{fields[_STARTED]}" if fields else str(pid)
 

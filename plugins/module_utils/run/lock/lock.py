@@ -77,13 +77,17 @@ class Sight:
     life: Life = Life.UNKNOWN
     unchanged_for: float = 0.0
     renewed_since: bool = False
+    process: int = 0
+    """The number of the holder's controller, if exactly that process is alive on this machine; 0 if it is not, is not
+    known, or is the observer's own controller."""
 
 
 @as_verdict
 def judge_free(sight: Sight, run: str, take_over: str) -> Iterator[Reason]:
     """Whether `run` may hold the lock: it is free, its holder is dead, or a person names the holder in `take_over`.
 
-    It refuses if the holder is known to be alive, and waits while that is not known.
+    It refuses if the holder is known to be alive, and waits while that is not known. A person who names a holder may
+    know more than the observer, except about a process that the observer sees.
     """
     lock = sight.lock
     if take_over and (lock is None or lock.run not in {take_over, run}):
@@ -95,10 +99,16 @@ def judge_free(sight: Sight, run: str, take_over: str) -> Iterator[Reason]:
         )
     elif lock is None or lock.run in {"", run}:
         return
+    elif take_over and sight.process:
+        said = f"Its process {sight.process} is alive on this machine, so its lock is not taken over."
+        yield refused("take_over_of_living", f"{held_sentence(lock)} {said}", living_remedy(sight.process))
     elif take_over:
         yield _free(lock, "take_over names it")
     elif sight.life is Life.GONE:
         yield _free(lock, "its processes on this machine are gone")
+    elif sight.process:
+        said = f"Its process {sight.process} is alive on this machine."
+        yield refused("locked", f"{held_sentence(lock)} {said}", living_remedy(sight.process))
     elif sight.life is Life.ALIVE or sight.renewed_since:
         yield refused("locked", held_sentence(lock), held_remedy(lock))
     elif sight.unchanged_for >= max(lock.seconds, SHORTEST):
@@ -146,6 +156,14 @@ def held_remedy(lock: Lock) -> str:
     return (
         "Wait for it, stop it with the abort playbook, or, if it is certainly dead, take over with"
         f" take_over={lock.run}."
+    )
+
+
+def living_remedy(process: int) -> str:
+    """The remedy for a lock whose holder has this process, which is alive on this machine."""
+    return (
+        f"Wait for it, or stop it with the abort playbook. If it hangs, end process {process}, and run again: the lock"
+        " is free then, without take_over."
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -58,7 +58,8 @@ class Watch:
         if self.first is None or lock is None or lock.run != self.first.run:
             self.begin(lock)
         renewed = lock is not None and self.first is not None and lock.renewed != self.first.renewed
-        return Sight(lock, life_of(lock), max(0.0, asked - self.since), renewed)
+        process = living_process(lock, self.task.parents)
+        return Sight(lock, life_of(lock), max(0.0, asked - self.since), renewed, process)
 
     def begin(self, lock: Lock | None) -> None:
         """Watch this lock from now on."""
@@ -73,6 +74,17 @@ def life_of(lock: Lock | None) -> Life:
     if ancestry.alive(controller):
         return Life.ALIVE
     return Life.ENDING if any(ancestry.alive(worker) for worker in workers) else Life.GONE
+
+
+def living_process(lock: Lock | None, own: Sequence[str]) -> int:
+    """The number of the controller of the lock's holder, if exactly that process is alive in this place, else 0.
+
+    `own` are the processes above this task: a controller that could not give back the lock of its last run still holds
+    it, and has to stay alive to take it over. Jobs in containers have a place each, so nothing is known of another's.
+    """
+    if life_of(lock) is not Life.ALIVE or lock is None or lock.processes[0] in own:
+        return 0
+    return ancestry.number_of(lock.processes[0]) if ancestry.certainly_alive(lock.processes[0]) else 0
 
 
 def shown(lock: Lock | None) -> dict[str, Any]:

@@ -40,10 +40,12 @@ LOCKS = st.none() | st.builds(
     seconds=st.integers(-1, 120),
     stop=st.sampled_from(["", "by dev@laptop"]),
 )
+SEEN = st.just((Life.ALIVE, 4711)) | st.sampled_from(list(Life)).map(lambda life: (life, 0))
+"""The state of the holder's processes, and the number of the one that is certainly alive."""
 SIGHTS = st.builds(
-    Sight,
+    lambda lock, seen, unchanged_for, renewed_since: Sight(lock, seen[0], unchanged_for, renewed_since, seen[1]),
     lock=LOCKS,
-    life=st.sampled_from(list(Life)),
+    seen=SEEN,
     unchanged_for=st.floats(0, 300),
     renewed_since=st.booleans(),
 )
@@ -65,6 +67,9 @@ SIGHTS = st.builds(
         (Sight(HELD, Life.ENDING), "", State.WAITING, "lock_worker_ending"),
         (Sight(HELD, Life.ENDING, unchanged_for=60), "", State.PASSED, "lock_taken_over"),
         (Sight(HELD, Life.ALIVE), "night", State.PASSED, "lock_taken_over"),
+        (Sight(HELD, Life.ALIVE, process=4711), "night", State.REFUSED, "take_over_of_living"),
+        (Sight(HELD, Life.ALIVE, process=4711), "", State.REFUSED, "locked"),
+        (Sight(replace(HELD, run="day"), Life.ALIVE, process=4711), "night", State.PASSED, None),
         (Sight(HELD, Life.ALIVE), "another", State.REFUSED, "take_over_of_another"),
         (Sight(None), "night", State.REFUSED, "take_over_of_another"),
         (Sight(FREE), "night", State.REFUSED, "take_over_of_another"),
@@ -85,7 +90,7 @@ def test_a_lock_of_another_is_never_free_while_its_holder_lives(sight: Sight, ru
     if lock is None or lock.run in {"", run}:
         assert verdict.passed is (not take_over or (lock is not None and lock.run in {take_over, run}))
         return
-    named = take_over == lock.run
+    named = take_over == lock.run and not sight.process
     gone = sight.life is Life.GONE
     lives = sight.life is Life.ALIVE or sight.renewed_since
     silent = sight.unchanged_for >= max(lock.seconds, SHORTEST)
@@ -140,6 +145,17 @@ def test_who_is_refused_is_told_who_holds_it_and_what_to_do() -> None:
     assert "take_over=night" in reason.remedy
     (lost,) = judge_ours(replace(HELD, run="day", since="", doing=""), "night", stoppable=False).reasons
     assert "Run day of ops@bastion has held the lock since an unknown time" in lost.message
+
+
+def test_a_run_that_lives_here_is_named_with_its_process() -> None:
+    sight = Sight(HELD, Life.ALIVE, process=4711)
+    (refused,), (locked,) = judge_free(sight, "day", "night").reasons, judge_free(sight, "day", "").reasons
+    assert refused.message == (
+        "Run night of ops@bastion has held the lock since 2026-11-21T02:00:00Z (renewed 2026-11-21T02:10:00Z, Shards"
+        " are moving). Its process 4711 is alive on this machine, so its lock is not taken over."
+    )
+    assert "end process 4711, and run again" in refused.remedy
+    assert locked.remedy == refused.remedy, "no one is advised to take over what would be refused"
 
 
 def test_a_check_does_not_say_that_something_was_taken() -> None:

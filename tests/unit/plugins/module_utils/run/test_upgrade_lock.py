@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -210,11 +213,33 @@ def test_where_no_place_is_known_nothing_is_known(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(("named", "code"), [("day", "lock_taken_over"), ("third", "take_over_of_another")])
 def test_a_person_may_take_over_the_run_that_is_named(named: str, code: str) -> None:
-    runs = Runs(replace(OTHER, **HERE))
+    runs = Runs(OTHER)
     result = runs.task("held", take_over=named)
     assert codes(result) == [code]
     assert result["changed"] is (named == "day")
     assert (runs.held_by() == "day") is (named != "day")
+
+
+def test_a_run_whose_process_lives_here_is_not_taken_over_until_that_has_ended() -> None:
+    """Both runs would act until the next check of the lock. A process that hangs is ended by a person."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        living = ancestry.identity_of(process.pid)
+        runs = Runs(replace(OTHER, place=ancestry.place(), processes=(living, living)))
+        refused = runs.task("held", take_over="day")
+        assert (codes(refused), runs.held_by(), runs.clock.now()) == (["take_over_of_living"], "day", 0)
+        assert f"Its process {process.pid} is alive on this machine" in refused["msg"]
+        assert codes(runs.task("free", take_over="day")) == ["take_over_of_living"]
+        process.kill()
+    assert codes(runs.task("held")) == ["lock_taken_over"]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"place": "another container/1"}, {"processes": (str(os.getpid()),)}, {"processes": ("1.1",)}]
+)
+def test_only_exactly_its_process_keeps_a_run_from_being_taken_over(changes: Json) -> None:
+    """In another container the number is that of another process; a number alone may have been used again."""
+    runs = Runs(replace(OTHER, **{"place": ancestry.place(), "processes": (ancestry.identity(),), **changes}))
+    assert codes(runs.task("held", take_over="day")) == ["lock_taken_over"]
 
 
 def test_a_slow_answer_does_not_count_as_silence() -> None:
