@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -35,6 +35,8 @@ TIME = "_time_seconds"
 """The end of the names of figures that are times. For promtool the time begins at 0."""
 BATCH = batch_of("a", state="upgrading", started=AT)
 RUNNING = record_of(BATCH)
+RENEWED = 'kube_lease_renew_time{namespace="search",lease="%s"}'
+"""The last renewal of a Lease, as kube-state-metrics shows it."""
 STOPPED = replace(RUNNING, codes=("timed_out",))
 LATE = replace(RUNNING, events=(happened(EventKind.LATE, AT, "night", "a", "It drains."),))
 
@@ -70,14 +72,27 @@ def promtool(folder: Path, case: dict[str, Any]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def values(given: dict[str, float], minutes: int) -> list[dict[str, str]]:
-    """Series of promtool that stay as they are."""
+def values(given: Mapping[str, float | str], minutes: int) -> list[dict[str, str]]:
+    """Series of promtool that stay as they are, or go on as a text says: `0+60` grows by 60 a minute."""
     return [{"series": name, "values": f"{value}x{minutes}"} for name, value in given.items()]
 
 
-CASES: list[tuple[str, dict[str, float], int, set[str]]] = [
+CASES: list[tuple[str, Mapping[str, float | str], int, set[str]]] = [
     ("a run at work", series(measures_of(RUNNING)), 60, set()),
     ("a run at work for long", series(measures_of(RUNNING)), 180, {"StatefulUpgradeSilent"}),
+    ("a run in a batch of hours", {**series(measures_of(RUNNING)), RENEWED % OWN["upgrade"]: "0+60"}, 180, set()),
+    (
+        "a run next to another one in a batch of hours",
+        {**series(measures_of(RUNNING)), RENEWED % "stateful-upgrade-2": "0+60"},
+        180,
+        {"StatefulUpgradeSilent"},
+    ),
+    (
+        "a run that was killed",
+        {**series(measures_of(RUNNING)), RENEWED % OWN["upgrade"]: 0.0},
+        180,
+        {"StatefulUpgradeSilent", "StatefulUpgradeInterrupted"},
+    ),
     ("a run that has stopped", series(measures_of(STOPPED)), 180, {"StatefulUpgradeStopped"}),
     ("a late batch", series(measures_of(LATE)), 60, {"StatefulUpgradeBatchLate"}),
     (
@@ -111,17 +126,17 @@ CASES: list[tuple[str, dict[str, float], int, set[str]]] = [
     ),
     (
         "a lock that was not renewed",
-        {f'kube_lease_renew_time{{namespace="search",lease="{name_for("uuid")}"}}': 0.0},
+        {RENEWED % name_for("uuid"): 0.0},
         30,
         {"StatefulUpgradeInterrupted"},
     ),
-    ("a lock of others", {'kube_lease_renew_time{namespace="search",lease="operator"}': 0.0}, 30, set()),
+    ("a lock of others", {RENEWED % "operator": 0.0}, 30, set()),
 ]
 
 
 @pytest.mark.parametrize(("given", "minutes", "wanted"), [pytest.param(*each, id=name) for name, *each in CASES])
 def test_an_alert_fires_for_what_a_person_has_to_look_at(
-    tmp_path: Path, given: dict[str, float], minutes: int, wanted: set[str]
+    tmp_path: Path, given: Mapping[str, float | str], minutes: int, wanted: set[str]
 ) -> None:
     samples = [{"labels": f'{{alertname="{each}"}}', "value": 1} for each in sorted(wanted)]
     firing = 'count by (alertname) (ALERTS{alertstate="firing"})'
