@@ -84,6 +84,8 @@ class Awx:
     lose_launches: int = 0
     """So many launches from now on are made and not answered."""
     away: bool = False
+    elsewhere: str = ""
+    """The text with which another server answers 404 in its place."""
     asked: list[tuple[str, str]] = field(default_factory=list)
 
     def __call__(self, request: Request) -> Answer:
@@ -91,6 +93,8 @@ class Awx:
         self.asked.append((request.method, request.path))
         if self.away:
             return Answer(503, "")
+        if self.elsewhere:
+            return Answer(404, self.elsewhere, {"Content-Type": "text/plain"})
         if request.headers.get("Authorization") != f"Bearer {TOKEN}":
             return Answer(401, {"detail": "Authentication credentials were not provided."})
         found = _PATH.fullmatch(request.path)

@@ -4,18 +4,22 @@ The sources of the rules are awx/api/serializers.py (`JobLaunchSerializer`, `Job
 launch drops variables that neither the survey nor the template asks for, a list has no artifacts, and an output too
 long for a page is only given as a download. The answer to a question of the type `password` is hidden in every answer
 (`SurveyJobMixin.display_extra_vars` in awx/main/models/mixins.py), and a template with several slices launches a
-workflow job, which the answer names as `workflow_job` (`JobTemplateLaunch.post`).
+workflow job, which the answer names as `workflow_job` (`JobTemplateLaunch.post`). A job can be deleted, also by the
+schedule that cleans up, once it has ended (`UnifiedJobDeletionMixin` in awx/api/views/mixin.py). One that a user may
+not read is answered with 403, and only one that does not exist with 404 (`GenericAPIView.get_queryset` in
+awx/api/generics.py).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..common.errors import Refusal, refusal
 from ..common.reading import Json
-from .awx_server import AwxServer
+from .awx_server import AwxServer, NotThere
 from .launching import JobState, LaunchedJob
 
 CONSENT = "upgrade_confirm"
@@ -98,17 +102,26 @@ class AwxJobs:
 
     def look(self, job: LaunchedJob) -> LaunchedJob:
         """See `Launcher`."""
-        answer = self._server.get(f"/jobs/{job.name}/")
+        try:
+            answer = self._server.get(f"/jobs/{job.name}/")
+        except NotThere:
+            return replace(job, state=JobState.GONE, said="deleted")
         with self._server.understood():
             return _job(answer)
 
     def log(self, job: LaunchedJob) -> str:
         """See `Launcher`."""
-        return self._server.text(f"/jobs/{job.name}/stdout/", format="txt_download")
+        try:
+            return self._server.text(f"/jobs/{job.name}/stdout/", format="txt_download")
+        except NotThere:
+            return ""
 
     def statistics(self, job: LaunchedJob) -> Mapping[str, Any]:
         """See `Launcher`. They are the artifacts of the job."""
-        answer = self._server.get(f"/jobs/{job.name}/")
+        try:
+            answer = self._server.get(f"/jobs/{job.name}/")
+        except NotThere:
+            return {}
         with self._server.understood():
             found: Mapping[str, Any] = {**answer["artifacts"]}
         return found
@@ -124,7 +137,10 @@ class AwxJobs:
                 raise
 
     def _is_cancellable(self, job: LaunchedJob) -> bool:
-        answer = self._server.get(f"/jobs/{job.name}/cancel/")
+        try:
+            answer = self._server.get(f"/jobs/{job.name}/cancel/")
+        except NotThere:
+            return False
         with self._server.understood():
             return bool(answer["can_cancel"])
 

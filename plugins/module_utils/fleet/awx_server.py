@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -29,6 +30,10 @@ OPTIONS: dict[str, Any] = {
     },
 }
 """The connection, with the environment variables of the credential type of AWX itself."""
+
+
+class NotThere(Refusal):
+    """AWX itself says that it does not have what was asked for."""
 
 
 class AwxServer:
@@ -63,6 +68,7 @@ class AwxServer:
 
         Raises:
             Unreachable: there is no answer, or none that can be used now.
+            NotThere: AWX does not have it.
             Refusal: AWX refuses the request.
         """
         answer = self._good(lambda: self._fetched(path, query))
@@ -102,11 +108,12 @@ class AwxServer:
         return good_answer(ask, self._away, self._refused)
 
     def _refused(self, answer: Answer) -> Refusal:
-        return refusal(
+        found = refusal(
             "awx_refuses",
             f"The AWX {self.host} answers {status_text(answer, 300)}.",
             f"Correct {OPTION}.url, the token, its rights on the job template, or what the answer names.",
         )
+        return NotThere(*found.verdict.reasons) if _says_not_there(answer) else found
 
     def _away(self, cause: str) -> Unreachable:
         return Unreachable.because(
@@ -114,3 +121,12 @@ class AwxServer:
             f"The AWX {self.host} gives no answer: {cause}.",
             f"See that it runs and can be reached from here ({OPTION}.url, {OPTION}.ca_cert).",
         )
+
+
+def _says_not_there(answer: Answer) -> bool:
+    """Whether AWX itself answers 404, with its `detail`: a proxy in front of it does so, too, while AWX is away."""
+    try:
+        said = json.loads(answer.content)
+    except ValueError:
+        return False
+    return answer.status == HTTPStatus.NOT_FOUND and isinstance(said, dict) and "detail" in said

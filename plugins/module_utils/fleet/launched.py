@@ -161,6 +161,12 @@ class LaunchedUpgrade:
         called = f"{self._launcher.title} {job.name}"
         said = self._task.ask(lambda: self._launcher.statistics(job))
         self._take_end()
+        if job.state is JobState.GONE:
+            raise refusal(
+                "fleet_job_gone",
+                f"{called} was deleted before its end was seen, so it is not known how its run has ended.",
+                "Run again: a new job continues where that one was, and changes nothing if the cluster is done.",
+            )
         if job.state is JobState.CANCELLED:
             return self._ended(FAILED, f"{called} was cancelled: it is {job.said}.", "fleet_job_cancelled")
         self.changed = self.changed or bool(said.get("upgrade_changed", True))

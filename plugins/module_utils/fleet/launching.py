@@ -30,6 +30,8 @@ class JobState(Enum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"
+    GONE = "gone"
+    """It was deleted, so its end is not known."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class Launcher(Protocol):
         """Launch a job with these variables. `number` is higher than those of all jobs with this consent."""
 
     def look(self, job: LaunchedJob) -> LaunchedJob:
-        """The job as it is now; one that is gone counts as cancelled."""
+        """The job as it is now. One that is gone counts as cancelled where that is how a job is cancelled."""
 
     def log(self, job: LaunchedJob) -> str:
         """Its output; empty if there is none, or no longer any."""
