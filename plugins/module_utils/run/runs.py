@@ -25,7 +25,7 @@ from .lock.upgrade_lock import manage_lock
 from .output.plan_text import Words, plan_lines
 from .pace import earlier_of, has_commenced, placed, seconds_a_batch
 from .record import kept_in, upgrade_record
-from .record.batches import deed_of
+from .record.batches import ahead, deed_of
 from .record.phases import Phase, UpgradeEvent
 from .record.record import Record, going_on, leads_there, planned_record
 from .record.record_keeping import MOST, read_records
@@ -238,10 +238,10 @@ def _plan(task: Task, system: System) -> Outcome:
     found = side_by_side(task, [*further, _look_at_lock(task.params, order.more, system)])
     confirmed, digest = task.params["confirmed"], str(order.more["digest"])
     same = judge_same(digest, confirmed) if confirmed else Verdict()
-    reached = judge_reached(points_in(task.params["approvals"]), _in_all(planned.more))
+    plan = {**planned.more, **_around(task, order, system)}
+    reached = judge_reached(points_in(task.params["approvals"]), _in_all(plan, records))
     window = _window_of(task, system, planned.more)
     verdict = combine((order.verdict, *(outcome.verdict for outcome in found), same, place, reached, window))
-    plan = {**planned.more, **_around(task, order, system)}
     going = next((one for one in records if going_on(one, planned.more) is not None), None)
     verdict = combine((verdict, _judge_room(task, plan, going)))
     start = start_of(task, plan, records, verdict)
@@ -350,10 +350,11 @@ def _from_records(task: Task, more: Mapping[str, Any], guess: int, records: Sequ
     }
 
 
-def _in_all(more: Mapping[str, Any]) -> int:
-    """The number of batches of the upgrade, with those that are done; 0 if none is left."""
-    left = len(more["batches"]) + int(more.get("later_batches") or 0)
-    return left and left + int(more["earlier"].get("done", 0))
+def _in_all(plan: Mapping[str, Any], records: Sequence[Record]) -> int:
+    """The number of batches of the upgrade, with those that points to approve count as done; 0 if none is left."""
+    left = len(plan["batches"]) + int(plan.get("later_batches") or 0)
+    uncounted = next((one.uncounted for one in records if leads_there(one, plan)), ahead(plan))
+    return left and left + int(plan["earlier"].get("done", 0)) + uncounted
 
 
 def _prediction(batches: int, pace: float | None, guess: int, measured: Mapping[str, int]) -> dict[str, Any]:

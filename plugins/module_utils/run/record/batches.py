@@ -233,6 +233,13 @@ def pools_of(plan: Mapping[str, Any]) -> tuple[PoolRecord, ...]:
     return tuple(_advanced(each, [name for name in each["members"] if is_left(name)], deed) for each in plan["pools"])
 
 
+def ahead(plan: Mapping[str, Any]) -> int:
+    """The number of members that run the target version while others do not: an upgrade to it was started."""
+    versions = [str(version).partition(" ")[0] for version in plan["before"].values() if version is not None]
+    there = versions.count(plan["target_version"])
+    return there if there < len(versions) else 0
+
+
 def deed_of(plan: Mapping[str, Any]) -> Deed:
     """The kind of work that a plan is for."""
     return Deed(plan.get("deed") or Deed.UPGRADE)

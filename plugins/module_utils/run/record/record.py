@@ -20,6 +20,7 @@ from .batches import (
     BatchRecord,
     Items,
     PoolRecord,
+    ahead,
     batches_of,
     deed_of,
     left_by_run,
@@ -40,6 +41,7 @@ LONGEST_MESSAGE = 2000
 """Characters of a message that the history keeps."""
 VIEWS = ("all_events", "history", "hold", "approvals", "skipped", "consents", "risks", "notices", "health")
 """The views that a record has in results."""
+KEPT_BY_RUNS = ("waited", "start", "conditions", "counts", "figures", "dropped", "uncounted")
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,8 @@ class Record:
     """The request that it carries out; None if only the variables of its runs ask for it."""
     dropped: int = 0
     """The number of batches that are done and are no longer in `batches`, because the record would be too long."""
+    uncounted: int = 0
+    """The number of members that an upgrade of which there was no record had brought to the target version."""
     schema: int = SCHEMA
     """The version of the format, raised if readers must change. Readers ignore fields that they do not know."""
 
@@ -186,6 +190,11 @@ class Record:
         return self.dropped + sum(batch.state == "done" for batch in self.batches)
 
     @property
+    def batches_passed(self) -> int:
+        """The most batches that can be done: those of which there was no record had at least one member each."""
+        return self.batches_done + self.uncounted
+
+    @property
     def batches_planned(self) -> int:
         """The number of all its batches."""
         return self.dropped + len(self.batches)
@@ -218,7 +227,7 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
     earlier = going_on(previous, plan)
     fresh = planned_record(previous, earlier, plan, run, who, at)
     count = len({name for each in plan["batches"] for name in each["members"]})
-    found = previous is None and partly_upgraded(plan)
+    found = previous is None and bool(ahead(plan))
     if found:
         fresh = replace(fresh, phase=Phase.UPGRADING)
     said = "continues" if found or (earlier is not None and earlier.run) else "begins"
@@ -290,9 +299,9 @@ def planned_record(
         points=tuple(points_in(plan.get("approvals") or ())),
         deployed_version=(earlier.deployed_version if earlier is not None else "") or plan["deployed_version"] or "",
         **(
-            {name: getattr(earlier, name) for name in ("waited", "start", "conditions", "counts", "figures", "dropped")}
+            {name: getattr(earlier, name) for name in KEPT_BY_RUNS}
             if earlier
-            else {}
+            else {"uncounted": 0 if previous is not None and leads_there(previous, plan) else ahead(plan)}
         ),
     )
     by = record.person
@@ -311,12 +320,6 @@ def _lasting(previous: Record | None) -> tuple[RecordedEvent, ...]:
     paused = previous.hold is not None and previous.phase is not Phase.COMPLETED
     kinds = (EventKind.REQUESTED, EventKind.HELD) if paused else (EventKind.REQUESTED,)
     return tuple(each for each in previous.events if each.phase or each.kind in kinds)
-
-
-def partly_upgraded(plan: Mapping[str, Any]) -> bool:
-    """Whether some members run the target version and others another one: an upgrade was started without a record."""
-    versions = {str(version).partition(" ")[0] for version in plan["before"].values() if version is not None}
-    return plan["target_version"] in versions and len(versions) > 1
 
 
 def batch_changed(

@@ -12,8 +12,17 @@ from .record import Record
 
 @as_verdict
 def judge_there(params: Mapping[str, Any], run: str, before: Record | None, after: Record | None) -> Iterator[Reason]:
-    """Remarks if the record that a task with these options changes was gone, or no longer has its batch."""
+    """Remarks if the record that a task with these options changes is elsewhere, was gone, or has not its batch."""
     batch, state = params["batch"], params["state"]
+    if state == "begun" and after is not None and after.uncounted and not (before and before.uncounted):
+        number = after.uncounted
+        several = "1 member already runs" if number == 1 else f"{number} members already run"
+        yield remark(
+            "record_elsewhere",
+            f"{several} {after.target_version}, and there is no record here of an upgrade to it. If it is elsewhere,"
+            " such as on another controller, a pause, an abort and the approvals in it do not count here.",
+            "If it matters, end the run with the playbook abort, and continue where that record is (record_path).",
+        )
     if state != "begun" and before is None and after is not None:
         yield remark(
             "record_started_again",

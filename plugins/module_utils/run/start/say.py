@@ -109,7 +109,7 @@ def _approved(record: Record, name: str, by: str, at: str) -> Record:
     Raises:
         Refusal: the upgrade does not wait for it.
     """
-    verdict = judge_approval(name, record.points, record.batches_done)
+    verdict = judge_approval(name, record.points, record.batches_passed)
     if not verdict.passed:
         raise Refusal(*verdict.reasons)
     point = next(each for each in record.points if each.name == name)
@@ -117,7 +117,7 @@ def _approved(record: Record, name: str, by: str, at: str) -> Record:
         return record
     approved = _with_approvals(record, [Approval(name, by, at, point.place)])
     # It says no longer that it waits for an approval, unless it waits for another one.
-    waits = not judge_points(record.points, approved.approvals, record.batches_done).passed
+    waits = not judge_points(record.points, approved.approvals, record.batches_passed).passed
     if waits or {*record.codes} != {MISSING}:
         return approved
     return replace(approved, reason=f"{name} was approved by {by}.", codes=(), updated=at)
@@ -167,6 +167,6 @@ def may_begin(task: Task, store: RecordStore) -> tuple[Verdict, Kept | None]:
     hold, _approvals = with_annotations(record.hold, record.approvals, kept.annotations, at, points)
     unknown = [name for name in annotated(kept.annotations) if name not in {each.name for each in points}]
     standing = judge_still_standing(record.events, requested_in(task.params.get("requested") or {}))
-    points_passed = judge_points(points, record.approvals, record.batches_done, unknown)
+    points_passed = judge_points(points, record.approvals, record.batches_passed, unknown)
     verdict = combine([standing, judge_hold(hold), points_passed])
     return verdict, kept if record == before else None

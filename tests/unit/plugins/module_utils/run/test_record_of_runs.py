@@ -230,3 +230,16 @@ def test_a_pause_that_comes_before_the_start_of_another_upgrade_is_kept_for_it()
         another = begun(over, restarting("a"), "day", "dev", "t4")
         assert another is not None
         assert another.hold is None
+
+
+def test_members_ahead_count_as_batches_only_without_a_record_of_an_upgrade_to_their_version() -> None:
+    """Those of a completed upgrade are known: a member that comes to it later is upgraded alone."""
+    unknown = first("a")
+    assert (unknown.uncounted, unknown.batches_done, unknown.batches_passed) == (2, 0, 2)
+    former = replace(first("c", "b", "a"), target_version="2.19.5", phase=Phase.COMPLETED)
+    completed = replace(first("c", "b", "a"), phase=Phase.COMPLETED)
+    for previous, uncounted in ((former, 2), (completed, 0), (changed(unknown, "batch-01.a", "failed", "t2"), 2)):
+        following = begun(previous, plan("a"), "day", "dev", "t3")
+        assert following is not None
+        assert following.uncounted == uncounted
+    assert first("c", "b", "a").uncounted == 0
