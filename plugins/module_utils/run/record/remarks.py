@@ -31,7 +31,8 @@ def judge_there(params: Mapping[str, Any], run: str, before: Record | None, afte
         )
     elif state == "batch" and (after is None or all(each.name != batch for each in after.batches)):
         said = f"There is no record of batch {batch} of run {run}, so nothing was noted."
-        yield remark("record_missing", said, "Something removed it; the upgrade does not need it.")
+        removed = "It was removed, or is one of so many batches that they do not fit; the upgrade does not need it."
+        yield remark("record_missing", said, removed)
 
 
 @as_verdict
