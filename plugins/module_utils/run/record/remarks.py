@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...common.verdict import Reason, as_verdict, remark
-from .phases import Phase, UpgradeEvent
-from .record import Record
+from ...common.words import enumerate_few
+from .batches import deed_of
+from .phases import Deed, Phase, UpgradeEvent
+from .record import Record, going_on
 
 
 @as_verdict
@@ -23,6 +25,14 @@ def judge_there(params: Mapping[str, Any], run: str, before: Record | None, afte
             " such as on another controller, a pause, an abort and the approvals in it do not count here.",
             "If it matters, end the run with the playbook abort, and continue where that record is (record_path).",
         )
+    if state == "begun" and (back := _went_back(before, params["plan"])):
+        yield remark(
+            "record_contradicted",
+            f"The record here says that {enumerate_few(back)} was upgraded to {params['plan']['target_version']}, and"
+            " the cluster shows another version. The upgrade continues with the approvals of that record.",
+            "If it is of another cluster with the same UUID, such as a clone, end the run with the playbook abort, and"
+            " give each of the two a folder of its own (record_path).",
+        )
     if state != "begun" and before is None and after is not None:
         yield remark(
             "record_started_again",
@@ -33,6 +43,15 @@ def judge_there(params: Mapping[str, Any], run: str, before: Record | None, afte
         said = f"There is no record of batch {batch} of run {run}, so nothing was noted."
         removed = "It was removed, or is one of so many batches that they do not fit; the upgrade does not need it."
         yield remark("record_missing", said, removed)
+
+
+def _went_back(before: Record | None, plan: Mapping[str, Any]) -> list[str]:
+    """The members that a record of the same upgrade has as upgraded, and that run another version."""
+    if before is None or deed_of(plan) is not Deed.UPGRADE or going_on(before, plan) is None:
+        return []
+    shown, target = plan["before"], str(plan["target_version"])
+    done = {name for each in before.batches if each.state == "done" for name in each.upgraded}
+    return sorted(name for name in done if shown.get(name) and str(shown[name]).partition(" ")[0] != target)
 
 
 @as_verdict

@@ -209,3 +209,20 @@ def test_an_abort_that_cannot_be_noted_says_that_the_next_run_continues(records:
     assert "so the next run continues with it" in said["message"]
     (alone,) = records.task("ended", event="stopped", summary="It is red.")["verdict"]["reasons"]
     assert alone["code"] == first["code"]
+
+
+def test_a_record_that_says_more_than_the_cluster_shows_is_named(records: Records) -> None:
+    """As that of a clone, which has the UUID and the members of the cluster that was upgraded."""
+    assert codes(records.task("begun", plan=PLAN)) == []
+    records.task(**BATCH, batch_state="upgrading")
+    records.task(**BATCH, batch_state="failed")
+    assert codes(records.task("begun", plan=PLAN)) == []
+    records.task(**BATCH, batch_state="upgrading")
+    records.task(**BATCH, batch_state="done")
+    done = {**PLAN, "before": {"a": "3.8.0"}, "batches": []}
+    assert codes(records.task("begun", plan=done)) == []
+    again = records.task("begun", plan=PLAN)
+    assert codes(again) == ["record_contradicted"]
+    (reason,) = again["verdict"]["reasons"]
+    assert reason["message"].startswith("The record here says that a was upgraded to 3.8.0, and the cluster shows")
+    assert "such as a clone" in reason["remedy"]
