@@ -7,15 +7,20 @@ from importlib import import_module
 from typing import Any, cast
 
 from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
 
 from ..module_utils.common.arguments import CONNECTIONS
-from ..module_utils.entry.parts import OF_SYSTEM, PARTS, part_of
+from ..module_utils.entry.parts import KUBEADM, OF_SYSTEM, PARTS, part_of
+from ..plugin_utils.arguments_check import check_arguments
 from ..plugin_utils.batch_of_run import batch_of_run
 from ..plugin_utils.connection_inputs import unanswered
 from ..plugin_utils.in_process import InProcessAction, Module, Result
 from ..plugin_utils.inputs import OPENSEARCH_ROLE, SYSTEM
+from ..plugin_utils.kubeadm_settings import Kubeadm
+from ..plugin_utils.kubeadm_steps import carried_out
 from ..plugin_utils.of_run import Run
-from ..plugin_utils.run_options import default_limit, given_by, own_options
+from ..plugin_utils.on_machine import Machine, TimeLimit
+from ..plugin_utils.run_options import ASKED, default_limit, given_by, own_options
 from ..plugin_utils.settling_of_run import of_settling_state
 from ..plugin_utils.variables import module_of, path_of_module
 
@@ -34,9 +39,40 @@ class ActionModule(InProcessAction):
         """See `InProcessAction`."""
         # A task that is tried again has its options already.
         self._part = str(self._task.args.get("part") or self._part)
+        if self._part == KUBEADM:
+            return {**ActionBase.run(self, tmp, task_vars), **self._on_machine(dict(task_vars or {}))}
         if self._part == OF_SYSTEM:
             self._system = str(given_by(self._templar, task_vars or {})(SYSTEM) or OPENSEARCH_ROLE)
         return super().run(tmp, task_vars)
+
+    def _on_machine(self, variables: dict[str, Any]) -> Result:
+        """The step of kubeadm on the machine of the task, which may be reached by any connection."""
+        contract = PARTS[KUBEADM].CONTRACT
+        own = {name: value for name, value in self._task.args.items() if name not in (*CONNECTIONS, ASKED)}
+        checked = check_arguments(contract, self._called(), own)
+        if checked.error:
+            return {"failed": True, "msg": checked.error}
+        limit, found = TimeLimit(int(self._task.timeout or 0)), dict[str, Any]()
+
+        def execute(name: str, options: dict[str, Any], checks: bool) -> dict[str, Any]:
+            before, self._task.check_mode = self._task.check_mode, checks
+            try:
+                result = limit.within(lambda: self._module_on_machine(name, options, variables))
+            finally:
+                self._task.check_mode = before
+            # Such as the Python that was found there.
+            found["ansible_facts"] = {**found.get("ansible_facts", {}), **(result.get("ansible_facts") or {})}
+            found["warnings"] = [*found.get("warnings", ()), *(result.get("warnings") or ())]
+            return result
+
+        machine = Machine(execute, self.shown, checks=bool(self._task.check_mode))
+        role = Kubeadm(given_by(self._templar, variables))
+        done = carried_out(machine, role, checked.params["state"], checked.params["programs"])
+        return {**done, **{name: value for name, value in found.items() if value}}
+
+    def _module_on_machine(self, name: str, options: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
+        called = f"ansible.builtin.{name}"
+        return dict(self._execute_module(module_name=called, module_args=options, task_vars=variables))
 
     def _called(self) -> str:
         return module_of(self._system) if self._system else super()._called()

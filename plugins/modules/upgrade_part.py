@@ -34,6 +34,7 @@ options:
       - V(image_checks) removes the throw-away pods with which a killed run has proven that images can be pulled, and
         V(longhorn_image_checks) those of Longhorn.
       - V(file_integrity) asks the File Integrity Operator of OpenShift to make its baseline again.
+      - V(kubeadm) carries out a step of the role C(stateful.upgrade.member_kubeadm) on a machine, by Ansible's modules.
       - V(canary_soak) waits until a batch, or the cluster of a fleet that went first, has proven itself.
       - V(upgrade_request) reads the request of the upgrade, and notes its state; V(upgrade_notice) sends a state of the
         upgrade to a webhook once.
@@ -58,6 +59,7 @@ options:
       - grown_volumes
       - health_figures
       - image_checks
+      - kubeadm
       - kubernetes_nodes
       - longhorn_image_checks
       - prometheus_alerts

@@ -175,6 +175,10 @@ class InProcessAction(ActionBase):
         with environment_of_task(environment):
             return {**result, **self._run_here(variables)}
 
+    def shown(self, text: str) -> None:
+        """Show a line that stays, of work that is not that of a module."""
+        _Shown(Speech(own=False, limit=""), silent=bool(self._task.no_log)).line(printable(text))
+
     def _belongs_here(self, variables: Mapping[str, Any]) -> bool:
         if self._connection.transport != "local" or self._task.async_val:
             return False

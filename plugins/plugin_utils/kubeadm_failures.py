@@ -46,8 +46,8 @@ def _kind(said: str) -> FailureKind:
 def tried_again(result: Mapping[str, Any], budgets: Mapping[str, int], wait: float, clock: Clock | None = None) -> bool:
     """Whether a command is to be tried again now: its failure may pass, and the controller lives.
 
-    A task asks this by its `until`. The worker that repeats it outlives a killed controller, and starts no further try
-    then; so the seconds until the next try pass here (`wait`), and the controller is looked for behind them.
+    The worker that repeats it outlives a killed controller, and starts no further try then; so the seconds until the
+    next try pass here (`wait`), and the controller is looked for behind them.
     """
     if not may_pass(result, budgets):
         return False
@@ -65,8 +65,3 @@ def may_pass(result: Mapping[str, Any], budgets: Mapping[str, int]) -> bool:
 def budget_of(kind: str, budgets: Mapping[str, int]) -> int:
     """The tries after the first one of a class of failures; `budgets` are the user's, by class in small letters."""
     return int(budgets.get(kind.lower(), RETRIES.get(FailureKind(kind), 0)))
-
-
-def most_tries(budgets: Mapping[str, int]) -> int:
-    """The highest budget of all classes."""
-    return max(budget_of(each.value, budgets) for each in FailureKind)

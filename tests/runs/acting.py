@@ -31,7 +31,7 @@ class TaskFailed(Exception):
 
 @dataclass
 class _Connection:
-    """The connection to the controller itself."""
+    """The connection to the controller itself, or with another transport to a host in memory."""
 
     transport: str = "local"
     become: None = None
@@ -53,6 +53,7 @@ class _Task:
     become: bool = False
     delegate_to: str | None = None
     environment: tuple[()] = ()
+    timeout: int = 0
 
     def get_path(self) -> str:
         """The file that it is in."""
@@ -73,7 +74,7 @@ class Acting:
         try:
             if action.startswith(BUILT_IN):
                 return self._of_ansible(task, action, host, templar)
-            found = self._own(task, action, place, templar, variables)
+            found = self._own(task, action, place, host, templar, variables)
         except AnsibleConnectionFailure as error:
             return {"unreachable": True, "msg": f"Task failed: {error}", "changed": False}
         except TaskTimeoutError as error:
@@ -82,11 +83,19 @@ class Acting:
             return {"failed": True, "msg": str(error), "changed": False}
         return {"changed": False, **found, "failed": bool(found.get("failed"))}
 
-    def _own(self, task: Task, action: str, place: Place, templar: Any, variables: Mapping[str, Any]) -> Result:
+    def _own(
+        self, task: Task, action: str, place: Place, host: str, templar: Any, variables: Mapping[str, Any]
+    ) -> Result:
         given = {**self._play.defaults.get(action, {}), **templar.template(task[action] or {})}
-        acting = _Task(action, given, str(place.file), self._checks(task), no_log=bool(task.get("no_log")))
+        limit = int(templar.template(task.get("timeout", 0)))
+        acting = _Task(
+            action, given, str(place.file), self._checks(task), no_log=bool(task.get("no_log")), timeout=limit
+        )
         plugin = import_module(f"ansible_collections.{OWN}plugins.action.{action.removeprefix(OWN)}")
-        carried = plugin.ActionModule(acting, _Connection(), None, LOADER, templar, None).run(None, variables)
+        reached = None if "delegate_to" in task else self._facts.inventory(host).get("ansible_host")
+        connection = _Connection("ssh") if reached else _Connection()
+        there = SimpleNamespace(remote_addr=reached)
+        carried = plugin.ActionModule(acting, connection, there, LOADER, templar, None).run(None, variables)
         # As from another process: nothing of the result is shared with the task.
         found: Result = pickle.loads(pickle.dumps(carried))  # noqa: S301 - it is our own
         return found

@@ -93,12 +93,12 @@ def served_by(found: Machines, user: str) -> dict[str, Any]:
     return {name: given[name] for name in ("upgrade_namespace", "upgrade_kubernetes")} | SERVED
 
 
-def decided(name: str, first: str) -> dict[str, Any]:
-    """What a batch decides for the role of a machine; `first` is the one that gets `apply`."""
+def decided(name: str, first: str, target_version: str) -> dict[str, Any]:
+    """What a plan and a batch decide for the role of a machine; `first` is the one that gets `apply`."""
     course = "apply" if name == first else "node"
     return {
         "member_kubeadm_course": course,
-        "member_kubeadm_first": first,
+        "member_kubeadm_plan": {"batches": [{"members": [first]}], "target_version": target_version},
         "member_kubeadm_saves": [first],
         "member_kubeadm_guards_etcd": False,
     }

@@ -44,7 +44,7 @@ def take(made: Machines, name: str, *steps: str, check: bool = False, **variable
     path = Path(made.folder) / "steps.yml"
     path.write_text(json.dumps([{"hosts": host, "gather_facts": False, "tasks": tasks}]), encoding="utf-8")
     first = made.cluster.described.control_plane[0]
-    given = {"target_version": TO, **decided(name, first), **variables}
+    given = {"target_version": TO, **decided(name, first, TO), **variables}
     done = made.here.play(str(path), given, *made.arguments, *(["--check"] if check else []))
     print(done.output)
     return done

@@ -15,6 +15,7 @@ from ..common.task import Contract, Outcome, Task
 from ..fleet import cluster_upgrade, fleet_plan
 from ..kubernetes import kubernetes_nodes
 from ..longhorn import left_image_checks as longhorn_image_checks
+from ..machines import kubeadm_part
 from ..monitoring import alert_silence, external_dependencies, prometheus_alerts
 from ..opensearch import (
     cluster_snapshot,
@@ -39,6 +40,8 @@ class UpgradePart:
     run: Callable[[Task], Outcome]
 
 
+KUBEADM = "kubeadm"
+"""The part that is done on a machine by its action plugin."""
 _MODULES: Mapping[str, Any] = {
     "alert_silence": alert_silence,
     "canary_soak": canary_soak,
@@ -52,6 +55,7 @@ _MODULES: Mapping[str, Any] = {
     "grown_volumes": grown_volumes,
     "health_figures": health_figures,
     "image_checks": left_image_checks,
+    KUBEADM: kubeadm_part,
     "kubernetes_nodes": kubernetes_nodes,
     "longhorn_image_checks": longhorn_image_checks,
     "prometheus_alerts": prometheus_alerts,

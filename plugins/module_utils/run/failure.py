@@ -12,6 +12,9 @@ HIDDEN = "its result is hidden by no_log"
 NO_ANSWER = "-1"
 """The status that `ansible.builtin.uri` reports for a server that does not answer."""
 
+FAILED_STEP = "failed_step"
+"""The name of the step in the result of a task that takes several on a host."""
+
 
 @dataclass(frozen=True)
 class FailedTask:
@@ -35,7 +38,7 @@ def failure_of(task: Mapping[str, Any], result: Mapping[str, Any], otherwise: Se
     codes = [each["code"] for each in reasons if each["state"] == State.REFUSED.value]
     hidden = str(task.get("no_log") or "").lower() in ("true", "yes", "1", "on")
     return FailedTask(
-        task=str(task.get("name") or task.get("action") or ""),
+        task=str(result.get(FAILED_STEP) or task.get("name") or task.get("action") or ""),
         message=HIDDEN if hidden else str(result.get("msg") or "failed"),
         codes=codes or list(otherwise),
         unreachable=bool(result.get("unreachable"))

@@ -3,8 +3,8 @@
 The end of a work is kept in a place of its own, which says what a run that follows a killed one may repeat:
 
 - `kubeadm upgrade`: the role member_kubeadm keeps nothing on the machine, since the command changes nothing where all
-  is upgraded (`roles/member_kubeadm/tasks/kubeadm/upgrade.yml`). So the next run begins it again if a run has ended
-  between it and the restart of the kubelet. A run begins none after one of its own that has ended well.
+  is upgraded (`plugins/plugin_utils/kubeadm_steps.py`). So the next run begins it again if a run has ended between it
+  and the restart of the kubelet. A run begins none after one of its own that has ended well.
 - The restart of the kubelet, which is the last work on a machine: with it the Kubernetes node shows the version, and
   all runs leave the machine out (`turns` of `machines/judge/order.py`). From then on no run begins either of both for
   that version. A kubelet that has started with its machine has the version, too, and may be restarted after that.

@@ -87,7 +87,7 @@ def take(made: Machines, name: str, *steps: str, **variables: Any) -> list[Reque
     path.write_text(json.dumps([play]), encoding="utf-8")
     found: list[Request] = []
     made.here.calling.after = found.append
-    given = {"target_version": TO, **decided(name, "cp-1"), **variables}
+    given = {"target_version": TO, **decided(name, "cp-1", TO), **variables}
     done = made.here.play(str(path), given, *made.arguments)
     assert done.code == 0, done.output
     return found

@@ -6,8 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleFilterError
-from ansible_collections.stateful.upgrade.plugins.filter.kubeadm_answer import READERS, kubeadm_answer
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.kubeadm_answers import (
     brought,
     differing,
@@ -236,37 +234,6 @@ def test_images_that_are_not_there() -> None:
 def test_files_that_differ() -> None:
     one, other = [{"path": "/a", "checksum": "1"}], [{"path": "/a", "checksum": "2"}]
     assert [differing(one, [*one]), differing(one, other), differing(one, [])] == [False, True, True]
-
-
-def test_the_filter_has_every_reading_and_refuses_others() -> None:
-    assert kubeadm_answer("v1.36.1", "version") == "1.36.1"
-    assert kubeadm_answer(FACTS, "lacking_space", least=1) == ""
-    with pytest.raises(AnsibleFilterError, match="and not size"):
-        kubeadm_answer("", "size")
-    with pytest.raises(AnsibleFilterError, match="cannot read machine"):
-        kubeadm_answer(["no result"], "machine", certificates={}, etcd={})
-    assert READERS.keys() == {
-        "machine",
-        "version",
-        "failure",
-        "lacking_space",
-        "snapshot",
-        "successor",
-        "own_member",
-        "majority",
-        "missing_images",
-        "changed_files",
-        "brought",
-        "blockers",
-        "obstacles",
-        "failure_class",
-        "tried_again",
-        "most_tries",
-        "plan",
-        "diff",
-        "first",
-        "shared_arguments",
-    }
 
 
 LISTED = "registry.test/kube-apiserver:v1.36.1\nregistry.test/coredns/coredns:v1.14.1\nregistry.test/etcd:3.6.6-0\n"

@@ -38,3 +38,7 @@ def test_a_result_that_may_hold_a_secret_is_not_told(hidden: Any) -> None:
 )
 def test_a_host_or_a_server_that_gives_no_answer_is_told_apart(result: dict[str, Any], unreachable: bool) -> None:
     assert failure_of({"name": "Ask"}, result).unreachable is unreachable
+
+
+def test_a_task_that_takes_several_steps_names_the_one_that_has_failed() -> None:
+    assert failure_of({"name": "Fetch"}, {"msg": "no", "failed_step": "See the packages"}).task == "See the packages"
