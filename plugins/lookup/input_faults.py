@@ -11,7 +11,8 @@ short_description: Find the faults in the variables of a playbook of this collec
 description:
   - Gives one sentence for each fault. A fault is a variable that the playbook needs and does not have, one that begins
     with C(upgrade_) and is unknown to the playbook, or one with a wrong type, a number out of range or an impossible
-    value. A file of tasks that is not there, or that Ansible cannot read, is one too.
+    value. A file of tasks that is not there, or that Ansible cannot read, is one too, as is a group that the inventory
+    does not have, or a role of the members that is not installed.
   - The playbooks use it before anything else, and fail with all the sentences at once. Ansible itself would ignore a
     variable whose name is misspelt.
 author:
@@ -54,6 +55,7 @@ from typing import Any
 
 from ansible.errors import AnsibleError, AnsibleLookupError
 from ansible.module_utils.common.yaml import yaml_load  # with the parser in C, where there is one
+from ansible.playbook.role.definition import RoleDefinition
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.vars import load_extra_vars
 
@@ -61,17 +63,19 @@ from ..module_utils.run.steps import faults_of_steps, faults_of_steps_asked_for
 from ..plugin_utils.approval_inputs import faults_of_approvals
 from ..plugin_utils.connection_inputs import listed
 from ..plugin_utils.inputs import (
+    GROUPS,
     OPENSEARCH_ROLE,
     SYSTEM,
     Options,
     faults,
+    faults_of_groups,
     faults_of_hosts,
     options_of,
 )
 from ..plugin_utils.monitoring_inputs import faults_of_monitoring
 from ..plugin_utils.requested import faults_of_request
 from ..plugin_utils.task_files import STEPS, faults_of_task_files, steps_in
-from ..plugin_utils.variables import EVERY, FLEET, PLAYBOOKS, PREFIX, SERVING, of_every_system, taken_by
+from ..plugin_utils.variables import EVERY, FLEET, MEMBER_ROLE, PLAYBOOKS, PREFIX, SERVING, of_every_system, taken_by
 
 OWN = "stateful.upgrade."
 """The collection whose roles say in full what they take, but for the variables of every run."""
@@ -104,9 +108,30 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
                 found += faults_of_monitoring(known)
                 found += faults_of_approvals(known)
                 found += faults_of_task_files(known, self._loader)
+                found += self._of_hosts(known, all_variables)
             if playbook in PLAYBOOKS and PLAYBOOKS[playbook].hosts and not found:
                 found += faults_of_hosts(str(playbook), _names_on_hosts(given), entries)
         return found
+
+    def _of_hosts(self, known: Mapping[str, Any], variables: Mapping[str, Any]) -> list[str]:
+        """The groups that the inventory does not have, and a role of the members that Ansible does not find.
+
+        If the role were missing on all hosts, Ansible would end the playbook with exit code 0.
+        """
+        groups = listed(known.get(GROUPS)) or []
+        found = faults_of_groups([str(each) for each in groups], variables.get("groups", {}))
+        role = str(known.get(MEMBER_ROLE) or "")
+        if role and not self._has_role(role):
+            found.append(f"{MEMBER_ROLE} names {role}, and no such role is installed: correct the name, or install it.")
+        return found
+
+    def _has_role(self, name: str) -> bool:
+        """Whether the include of a role finds it, by the search of Ansible itself."""
+        try:
+            RoleDefinition(loader=self._loader, collection_list=[OWN.rstrip(".")]).preprocess_data(name)
+        except AnsibleError:
+            return False
+        return True
 
     def _of_fleet(self, variables: Mapping[str, Any]) -> list[str]:
         """The faults in the variables of a fleet. Those of its clusters are in the plan of each."""

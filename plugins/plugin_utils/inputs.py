@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from .connection_inputs import CONNECTIONS, contradictions, parts_of, unanswered
-from .input_values import wrong_values
+from .input_values import which_is_meant, wrong_values
 from .variables import ANY, OWN, PLAYBOOKS, PREFIX, SERVING, drains, names, table, taken_by
 
 Options = Mapping[str, Mapping[str, Any]]
@@ -143,6 +143,20 @@ def faults_of_hosts(playbook: str, names: Mapping[str, Collection[str]], entries
                 if meant:
                     found.setdefault(name, f"{name} of host {host} is not a variable of this playbook: {_mean(meant)}")
     return [found[name] for name in sorted(found)]
+
+
+def faults_of_groups(named: Collection[str], inventory: Collection[str]) -> list[str]:
+    """One sentence for each of the groups of a run that the inventory does not have.
+
+    Ansible only warns of a pattern that matches nothing, so the hosts of the others would be a run by themselves.
+    """
+    own = sorted({*inventory} - {"all", "ungrouped"})
+    unknown = [name for name in named if name not in inventory]
+    if unknown and not own:
+        return [f"The inventory has no groups, and {GROUPS} names {', '.join(unknown)}: give the inventory with -i."]
+    return [
+        f"{GROUPS} names {name}, and the inventory has no such group: {which_is_meant(name, own)}" for name in unknown
+    ]
 
 
 def _missing(options: Options, given: Mapping[str, Any]) -> Iterator[str]:

@@ -67,11 +67,18 @@ def test_variables_of_the_inventory_are_looked_at_too(ansible_environment: Mappi
     here = {"upgrade_gate_timeout": "{{ seconds }}", "seconds": "soon", "upgrade_membrs": ["a"]}
     groups = {"search": {"hosts": {"m1": {"upgrade_membr": "a"}}}}
     inventory.write_text(json.dumps({"all": {"hosts": {"localhost": here}, "children": groups}}))
-    given = {"target_version": "3.8.0", "upgrade_groups": ["search"], "upgrade_member_role": "role"}
+    given = {
+        "target_version": "3.8.0",
+        "upgrade_groups": ["serch"],
+        "upgrade_member_role": "stateful.upgrade.member_pack",
+    }
     code, output = play("opensearch_hosts", given, ansible_environment, "-i", str(inventory))
     assert code != 0
     assert "upgrade_gate_timeout is 'soon'" in output
     assert "did you mean upgrade_members?" in output
+    assert "upgrade_groups names serch, and the inventory has no such group: did you mean search?" in output
+    assert "upgrade_member_role names stateful.upgrade.member_pack, and no such role is installed" in output
+    given |= {"upgrade_groups": ["search"], "upgrade_member_role": "stateful.upgrade.member_package"}
 
     inventory.write_text(json.dumps({"all": {"children": groups}}))
     code, output = play("opensearch_hosts", given, ansible_environment, "-i", str(inventory))

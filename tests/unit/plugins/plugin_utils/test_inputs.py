@@ -15,6 +15,7 @@ from ansible_collections.stateful.upgrade.plugins.plugin_utils.forms import FORM
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.inputs import (
     Options,
     faults,
+    faults_of_groups,
     faults_of_hosts,
     made_by_runs,
     results,
@@ -337,6 +338,18 @@ def test_hosts_of_members_have_variables_of_their_own_and_no_misspelt_ones() -> 
     assert faults_of_hosts("opensearch_hosts", names, ENTRIES) == [
         "upgrade_membr of host m2 is not a variable of this playbook: did you mean upgrade_member?"
     ]
+
+
+def test_groups_that_the_inventory_does_not_have_are_named() -> None:
+    inventory, no_such = ["all", "ungrouped", "masters", "workers"], "and the inventory has no such group"
+    assert faults_of_groups(["masters", "worker", "x"], inventory) == [
+        f"upgrade_groups names worker, {no_such}: did you mean workers?",
+        f"upgrade_groups names x, {no_such}: there are masters, workers.",
+    ]
+    assert faults_of_groups(["all", "masters"], ["all", "ungrouped"]) == [
+        "The inventory has no groups, and upgrade_groups names masters: give the inventory with -i."
+    ]
+    assert faults_of_groups(["all"], ["all", "ungrouped"]) == faults_of_groups(["masters"], inventory) == []
 
 
 def numbers_in(options: Options, *above: str) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
