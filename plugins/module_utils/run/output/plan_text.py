@@ -71,8 +71,7 @@ def plan_lines(plan: Mapping[str, Any], words: Words, approvals: Sequence[Approv
     refused = [f"  - {one}" for one in refusals(plan["verdict"])]
     if not batches and not plan.get("asks_without_batches"):
         # A name that no member has, or a target that cannot be reached, leaves no batch, too.
-        lacks = refused and (plan["left"] or words.deed == RESTART)
-        first = [_counts(plan, words, ()), *refused] if lacks else [nothing_to_do(plan, words)]
+        first = [_counts(plan, words, ()), *refused] if refused else [nothing_to_do(plan, words)]
         return [*first, *_lines_of(plan), *notes]
     going = {member for batch in batches for member in batch["members"]}
     return [

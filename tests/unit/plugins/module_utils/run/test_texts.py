@@ -194,7 +194,7 @@ def test_a_plan_without_anything_to_do(left: list[str], line: str) -> None:
     assert plan_lines(plan(left=left), WORDS) == [line]
 
 
-@pytest.mark.parametrize(("deed", "left"), [(UPGRADE, ["a"]), (RESTART, [])])
+@pytest.mark.parametrize(("deed", "left"), [(UPGRADE, ["a"]), (UPGRADE, []), (RESTART, [])])
 def test_a_refused_plan_without_a_batch_does_not_say_that_nothing_is_to_be_done(deed: str, left: list[str]) -> None:
     facts = plan(left=left, details=["a is set"])
     missing = {"state": "refused", "code": "x", "message": "There is no member b.", "remedy": "Correct it."}
