@@ -17,7 +17,7 @@ from ..module_utils.run.failure import failure_of
 from ..module_utils.run.order import GROUP, HopOfPlan, hop_with, lined_up, sizes
 from ..module_utils.run.start.request import REQUESTED
 from ..module_utils.run.steps import run_waits
-from .hosts_of_batch import failures_on_hosts, hosts_of, troubles, with_ends
+from .hosts_of_batch import failures_on_hosts, hosts_of, said_once, troubles, with_ends
 from .hosts_of_run import known_hosts, texts_in
 from .registered import OF_BATCH, of_system, registered
 from .run_options import SYSTEM, GivenVariables, OfHost, localhost, of_batch, of_pool
@@ -171,9 +171,8 @@ class BatchOfRun:
         return hop_with(self._plan.get("batches", ()), self.so_far.batch)
 
     def trouble(self) -> str:
-        """A sentence for each host of a member on which something has failed, or that is out of reach."""
-        found = [one for each in self._on_hosts() for one in troubles(self.variables, each)]
-        return " ".join(f"{each.rstrip('.')}." for each in found)
+        """What has failed on hosts of members, each cause once, and the hosts that are out of reach."""
+        return said_once(one for each in self._on_hosts() for one in troubles(self.variables, each))
 
     def _on_hosts(self) -> Sequence[Mapping[str, Any]]:
         """The batches on whose hosts steps were taken for this one; none if no members are on hosts."""

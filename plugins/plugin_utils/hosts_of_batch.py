@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..module_utils.common.words import unique
+from ..module_utils.common.words import first_few, unique
 from ..module_utils.run.batch import OfHosts
 from ..module_utils.run.record.trying import ENDING
 from .registered import of_system
@@ -13,11 +13,20 @@ from .run_options import GivenVariables
 
 
 def troubles(variables: Mapping[str, Any], batch: Mapping[str, Any]) -> list[str]:
-    """One sentence for each host of a member on which something has failed, or that cannot be reached any more."""
+    """A phrase for each host of a member on which something has failed, or that cannot be reached any more."""
     playing = variables["ansible_play_hosts"]
     return [*failures_on_hosts(variables, batch).values()] + [
         f"{host} could not be reached any more" for host in places_in(variables, batch) if host not in playing
     ]
+
+
+def said_once(phrases: Iterable[str]) -> str:
+    """A sentence for each cause among the phrases of hosts, with all hosts that have it: HOST, CAUSE."""
+    hosts: dict[str, list[str]] = {}
+    for phrase in phrases:
+        host, comma, cause = phrase.rstrip(".").partition(", ")
+        hosts.setdefault(f", {cause}" if comma else phrase, []).append(host)
+    return " ".join(f"{first_few(names)}{cause if cause[:1] == ',' else ''}." for cause, names in hosts.items())
 
 
 def failures_on_hosts(variables: Mapping[str, Any], batch: Mapping[str, Any]) -> dict[str, str]:

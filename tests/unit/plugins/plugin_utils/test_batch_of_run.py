@@ -12,6 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.plugin_utils.batch_of_run impo
     batch_of_run,
     parts_of_host,
 )
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.hosts_of_batch import said_once
 
 Json = dict[str, Any]
 BATCH = {"name": "batch-01", "members": ["data-0"], "pools": ["data"], "reason": "", "proof": ""}
@@ -223,3 +224,10 @@ def test_the_rest_of_a_batch_is_not_asked_for_while_it_waits() -> None:
     taken = {**PASSED, "rest": ["worker-1"]}
     held = batch(upgrade_system=OPENSHIFT, upgrade_wait=False, openshift_roll_fit=fit, openshift_roll_taken=taken)
     assert held.so_far.rest() == []
+
+
+def test_a_cause_that_several_hosts_have_is_said_once() -> None:
+    no_package = "See that the packages can be installed: no candidate for kubeadm=1.36.2"
+    phrases = [f"cp-1, {no_package}.", "cp-2, Reach: timed out", f"cp-3, {no_package}.", "w-1 is away", "w-2 is away"]
+    assert said_once(phrases) == (f"cp-1, cp-3, {no_package}. cp-2, Reach: timed out. w-1 is away. w-2 is away.")
+    assert said_once([]) == ""
