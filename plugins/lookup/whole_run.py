@@ -59,6 +59,8 @@ from ..plugin_utils.variables import module_of, path_of_module, table
 
 BUILT_IN = ("all", "ungrouped")
 """The groups of every inventory."""
+NARROWING = ("upgrade_members", "upgrade_only")
+"""The variables that name the only members of a run."""
 ALL_TASKS = "all"
 """The tag that runs every task. Ansible itself gives it if the user gives none."""
 
@@ -80,14 +82,22 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
         given = dict(context.CLIARGS)
         found = skipping_options({**given, "subset": None} if self.get_option("limit") else given)
         if found:
-            raise AnsibleLookupError(
-                f"Not supported: {' '.join(found)}. Parts of the upgrade would be skipped silently."
-                " To upgrade only some members name them in upgrade_members; to see the plan alone use --check."
-            )
+            raise AnsibleLookupError(refusal_of(found, str((variables or {}).get(SYSTEM) or "")))
         # A check of the syntax, as Galaxy's importer makes it, has no inventory.
         if self.get_option("limit") and not given.get("syntax"):
             refuse_no_cluster(str(terms[0]), (variables or {}).get("groups") or {}, given.get("subset"), self._loader)
         return list(terms)
+
+
+def refusal_of(options: Sequence[str], system: str) -> str:
+    """The sentences about options that would skip parts, with the variable that narrows a run of the system if any."""
+    role = system.rpartition(".")[2] or "opensearch"
+    narrowing = [name for name in NARROWING if role in table()[name].playbooks]
+    some = f"To upgrade only some members name them in {narrowing[0]}; to" if narrowing else "To"
+    return (
+        f"Not supported: {' '.join(options)}. Parts of the upgrade would be skipped silently."
+        f" {some} see the plan alone use --check."
+    )
 
 
 def refuse_no_cluster(pattern: str, groups: Mapping[str, Sequence[str]], subset: str | None, loader: Any) -> None:

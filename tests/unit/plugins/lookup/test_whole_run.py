@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleLookupError
 from ansible.parsing.dataloader import DataLoader
-from ansible_collections.stateful.upgrade.plugins.lookup.whole_run import refuse_no_cluster, skipping_options
+from ansible_collections.stateful.upgrade.plugins.lookup.whole_run import (
+    refusal_of,
+    refuse_no_cluster,
+    skipping_options,
+)
 
 
 @pytest.mark.parametrize(
@@ -56,3 +60,21 @@ def test_a_fleet_without_a_cluster_is_refused(
     with pytest.raises(AnsibleLookupError) as caught:
         refuse_no_cluster(pattern, groups, subset, DataLoader())
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("system", "variable"),
+    [
+        ("", "upgrade_members"),
+        ("stateful.upgrade.opensearch", "upgrade_members"),
+        ("stateful.upgrade.machines", "upgrade_only"),
+        ("stateful.upgrade.openshift", ""),
+        ("example.lamps.lamps", ""),
+    ],
+)
+def test_a_refusal_names_the_variable_that_narrows_a_run_of_the_system(system: str, variable: str) -> None:
+    said = refusal_of(["--limit workers"], system)
+    named = [name for name in ("upgrade_members", "upgrade_only") if name in said]
+    assert named == ([variable] if variable else [])
+    assert said.startswith("Not supported: --limit workers. ")
+    assert said.endswith("o see the plan alone use --check.")
