@@ -102,16 +102,16 @@ class Judged:
 
 
 def wait_at_gate(
-    task: Task, client: OpenSearchClient, scope: Scope, judge_look: Callable[[Look, Scope], Verdict] = judge
+    task: Task, client: OpenSearchClient, scope: Scope, judge_look: Callable[[Look, Scope], Verdict] | None = None
 ) -> Judged:
     """Look, judge and wait as the options of the module `cluster_health_gate` say. The verdict may be refused.
 
-    `judge_look` gives the verdict on one look.
+    `judge_look` gives the verdict on one look, in place of that on the batch.
 
     Raises:
         Refusal: the answer is missing or unreadable.
     """
-    split = _Split(task, scope, judge_look)
+    split = _Split(task, scope, judge_look or judge)
     looking = _GateLooks(task, client, scope)
 
     def left(seen: Look) -> Remaining:
