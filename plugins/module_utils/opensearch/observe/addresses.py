@@ -11,12 +11,16 @@ import ssl
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 from ...common.credentials import judge_exposure, refuse_in_address, refuse_no_url
 from ...common.errors import refusal
 from ...common.verdict import Verdict, combine
 
 SCHEMES = ("https://", "http://")
+DEFAULT_PORTS = {"https": 443, "http": 9200}
+"""The ports of URLs without one, as the clients of OpenSearch have them (opensearch-py, client/utils.py,
+_normalize_hosts, and connection/base.py, Connection)."""
 
 ENCRYPTED = (b"BEGIN ENCRYPTED PRIVATE KEY", b"Proc-Type: 4,ENCRYPTED")
 """The marks of a key with a passphrase in PEM (RFC 7468, 11, and RFC 1421, 4.6.1.1)."""
@@ -162,6 +166,18 @@ def hosts_of(options: Mapping[str, Any], name: str = "opensearch") -> list[str]:
             "Give addresses of one kind. With https:// alone nothing is ever sent without encryption.",
         )
     return hosts
+
+
+def with_port(url: str) -> str:
+    """A URL of `hosts` with its port, whether it is written there or not.
+
+    Raises:
+        ValueError: its port is none.
+    """
+    parts = urlsplit(url)
+    if parts.port:
+        return url
+    return parts._replace(netloc=f"{parts.netloc}:{DEFAULT_PORTS[parts.scheme]}").geturl()
 
 
 def judge_connection(options: Mapping[str, Any]) -> Verdict:

@@ -21,7 +21,7 @@ from ...common.time_limit import TimeLimit
 from ...common.tls_faults import certificate_fix, is_of_caller
 from ...kubernetes import client as kubernetes
 from ...kubernetes.port_forward import PortForward, forwarded
-from .addresses import after_of, hosts_of, refuse_files, refuse_user_alone
+from .addresses import after_of, hosts_of, refuse_files, refuse_user_alone, with_port
 from .answers import no_json, not_the_server
 from .hosts import (
     PASSING,
@@ -228,7 +228,7 @@ def _connected(base: Any, forward: PortForward | None, shown: Certificates) -> A
 
 
 def _proxy_for(options: Mapping[str, Any], url: str) -> Proxy | None:
-    return proxy_for(url, options.get("proxy"), options.get("no_proxy"), os.environ)
+    return proxy_for(with_port(url), options.get("proxy"), options.get("no_proxy"), os.environ)
 
 
 def _forward(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any]) -> PortForward | None:

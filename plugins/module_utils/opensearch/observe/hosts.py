@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from ...common.packages import needed
 from ...common.time_limit import CONNECTING, TimeLimit
+from .addresses import with_port
 
 PASSING = (
     HTTPStatus.TOO_MANY_REQUESTS,
@@ -89,7 +90,7 @@ class Host:
         self, url: str, pools: Any, limit: TimeLimit, authorization: str, note: Callable[[Mapping[str, Any]], None]
     ) -> None:
         self.url = url
-        self._address = url.rstrip("/")
+        self._address = with_port(url).rstrip("/")
         self._pools = pools
         self._limit = limit
         self._note = note

@@ -63,6 +63,24 @@ def test_the_environment_says_the_proxy(tmp_path: Path, monkeypatch: pytest.Monk
         assert proxy.asked == [("CONNECT", f"{NAME}:9200")]
 
 
+@pytest.mark.parametrize("end", ["", "/", "/search", "/search/"])
+def test_a_url_without_a_port_has_the_port_that_clients_of_the_product_take(tmp_path: Path, end: str) -> None:
+    path = f"{end.rstrip('/')}{PATH}"
+    with member(tmp_path, tls=False) as server, proxying(server.port) as proxy:
+        assert connect({"hosts": [f"HTTP://{NAME}{end}"], "proxy": proxy.url}).get(PATH)["path"] == path
+        assert proxy.asked == [("GET", f"http://{NAME}:9200{path}")]
+    with member(tmp_path, tls=True) as server, proxying(server.port) as proxy:
+        options = {"hosts": [f"https://{NAME}{end}"], "ca_cert": server.authority, "proxy": proxy.url}
+        assert connect(options).get(PATH)["path"] == path
+        assert proxy.asked == [("CONNECT", f"{NAME}:443")]
+
+
+def test_a_host_is_spared_by_a_port_that_its_url_leaves_out() -> None:
+    options = {"hosts": [f"https://{NAME}", "https://[2001:db8::1]"], "proxy": "http://127.0.0.1:9"}
+    assert connect(options).proxy is not None
+    assert connect({**options, "no_proxy": f"{NAME}:443,2001:db8::1"}).proxy is None
+
+
 @pytest.mark.parametrize("said", ["option", "environment", "this machine"])
 def test_what_is_spared_is_reached_directly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
     with member(tmp_path, tls=False) as server, proxying(server.port) as proxy:
