@@ -127,14 +127,17 @@ class Host:
 
 
 class Hosts:
-    """Several hosts of one cluster. The first is asked as long as it answers; one that does not becomes the last.
+    """Several hosts of one cluster. Each is asked once, and from then on the one that has answered last.
 
-    A request is repeated at the next host if there was no connection, or an answer that may pass. One that was not
-    answered in time is not: the host may have taken it.
+    So the certificates of all are seen, and a host that does not answer is not asked again. A request is repeated at
+    the next host if there was no connection, or an answer that may pass. One that was not answered in time is not: the
+    host may have taken it.
     """
 
     def __init__(self, hosts: Sequence[Asked]) -> None:
         self._hosts = tuple(hosts)
+        """The one that has answered last is the first."""
+        self._unasked = self._hosts
 
     def ask(self, question: Question) -> HttpAnswer:
         """The answer of the first host that has one.
@@ -142,20 +145,23 @@ class Hosts:
         Raises:
             NoAnswer: none has.
         """
-        left = 1 if question.seconds is not None else max(ATTEMPTS, len(self._hosts) + 1)
+        once = question.seconds is not None
+        left = 1 if once else max(ATTEMPTS, len(self._hosts) + 1)
         while True:
             left -= 1
-            first, *others = self._hosts
+            asked = self._hosts[0] if once or not self._unasked else self._unasked[0]
+            self._unasked = tuple(each for each in self._unasked if each is not asked)
+            others = [each for each in self._hosts if each is not asked]
             try:
-                answer = first.ask(question)
+                answer = asked.ask(question)
             except NoAnswer as error:
-                self._hosts = (*others, first)
+                self._hosts = (*others, asked)
                 if error.late or not left:
                     raise
                 continue
-            if answer.status in PASSING:
-                self._hosts = (*others, first)
-            if answer.status not in PASSING or not left:
+            passes = answer.status in PASSING
+            self._hosts = (*others, asked) if passes else (asked, *others)
+            if not passes or not left:
                 return answer
 
 

@@ -63,6 +63,18 @@ def test_a_real_handshake_shows_it_though_it_is_not_verified(tmp_path: Path) -> 
         assert 0 < found.left <= DAY
 
 
+def test_the_certificates_of_all_hosts_are_seen(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+    with member(tmp_path / "one", tls=True) as one, member(tmp_path / "other", tls=True, expired=True) as other:
+        hosts = [f"127.0.0.1:{each.port}" for each in (one, other)]
+        client = connect({"hosts": [f"https://{each}" for each in hosts], "validate_certs": False})
+        for _request in range(3):
+            client.get("/")
+        found = shown(client.certificates, datetime.now(timezone.utc).timestamp())
+        assert {each.where: each.left > 0 for each in found} == dict(zip(hosts, (True, False), strict=True))
+
+
 def test_without_tls_nothing_is_shown(tmp_path: Path) -> None:
     with member(tmp_path, tls=False) as server:
         client = connect({"hosts": [f"http://127.0.0.1:{server.port}"]})

@@ -51,6 +51,22 @@ def test_a_host_that_fails_is_asked_last_from_then_on(first: int | NoAnswer) -> 
     assert (len(away.asked), len(there.asked)) == (1, 3)
 
 
+def test_each_host_is_asked_once_and_then_the_one_that_has_answered_last() -> None:
+    every = [Scripted(200), Scripted(refused()), Scripted(200)]
+    hosts = Hosts(every)
+    for _time in range(5):
+        assert hosts.ask(LOOK).status == 200
+    assert [len(each.asked) for each in every] == [1, 1, 4]
+
+
+def test_a_request_that_is_sent_once_goes_to_the_host_that_has_answered_last() -> None:
+    there, unknown = Scripted(200), Scripted(refused())
+    hosts = Hosts([there, unknown])
+    hosts.ask(LOOK)
+    assert hosts.ask(ONCE).status == 200
+    assert unknown.asked == []
+
+
 def test_a_silent_host_may_have_taken_the_request_so_no_other_gets_it() -> None:
     silent, there = Scripted(late()), Scripted(200)
     hosts = Hosts([silent, there])
