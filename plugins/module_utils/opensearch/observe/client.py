@@ -208,10 +208,13 @@ def _address(
     authorization = basic(f"{username}:{options.get('password') or ''}") if username else ""
     hosts = []
     try:
-        tls = tls_context(options)
+        tls = {"ssl_context": tls_context(options)}
+        if options.get("validate_certs", True):
+            # The context is for the cluster alone: urllib3 verifies the certificate of a proxy by this file.
+            tls["ca_certs"] = options.get("ca_cert")
         for url in options["hosts"]:
             proxy = None if forwards else _proxy_for(options, url)
-            pools = connection_pools(limit, proxy, None if proxy else changed, ssl_context=tls)
+            pools = connection_pools(limit, proxy, None if proxy else changed, **tls)
             hosts.append(Host(url, pools, limit, authorization, note))
     except (OSError, ValueError) as error:
         raise refusal(

@@ -7,6 +7,7 @@ is reached through it, and only through it.
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -27,8 +28,8 @@ class Proxying:
 
 
 @contextmanager
-def proxying(server_port: int, refuses: int = 0) -> Iterator[Proxying]:
-    """The proxy, which leads to a port of this machine; or `refuses` everyone with this status, such as 407."""
+def proxying(server_port: int, refuses: int = 0, certificate: str = "") -> Iterator[Proxying]:
+    """The proxy to a port of this machine, with TLS by a `certificate`; or it `refuses` all with a status like 407."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     class Handler(BaseHTTPRequestHandler):
@@ -71,10 +72,19 @@ def proxying(server_port: int, refuses: int = 0) -> Iterator[Proxying]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.daemon_threads = True
-        known = Proxying(f"http://127.0.0.1:{server.server_address[1]}")
+        known = Proxying(_with_tls(server, certificate) if certificate else f"http://127.0.0.1:{server.server_port}")
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield known
         server.shutdown()
+
+
+def _with_tls(server: ThreadingHTTPServer, certificate: str) -> str:
+    """The URL of the server, which has TLS from now on by the file of a certificate for localhost and its key."""
+    server.handle_error = lambda *_args: None  # type: ignore[method-assign]
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    return f"https://localhost:{server.server_port}"
 
 
 def _pump(one: socket.socket, other: socket.socket) -> None:

@@ -55,6 +55,20 @@ def test_https_goes_through_a_tunnel_and_is_verified_against_the_cluster(tmp_pat
         assert caught.value.verdict.reasons[0].code == "opensearch_certificate"
 
 
+@pytest.mark.parametrize("tls", [True, False])
+def test_the_certificate_of_a_proxy_is_verified_like_that_of_the_cluster(tmp_path: Path, tls: bool) -> None:
+    with member(tmp_path, tls=True) as secure, member(tmp_path, tls=False) as plain:
+        authority, server = secure.authority, secure if tls else plain
+        with proxying(server.port, certificate=authority) as proxy:
+            options = {"hosts": [f"http{'s' * tls}://{NAME}:9200"], "proxy": proxy.url}
+            assert connect({**options, "ca_cert": authority}).get(PATH)["path"] == PATH
+            assert connect({**options, "validate_certs": False}).get(PATH)["path"] == PATH
+            asked = len(proxy.asked)
+            with pytest.raises(Refusal):
+                connect(options).get(PATH)
+            assert len(proxy.asked) == asked
+
+
 def test_the_environment_says_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with member(tmp_path, tls=True) as server, proxying(server.port) as proxy:
         monkeypatch.setenv("HTTPS_PROXY", proxy.url)

@@ -1,4 +1,4 @@
-"""A small real server in the place of a member, with or without TLS, whose certificate is for one name."""
+"""A small real server in the place of a member, with or without TLS, its certificate for one name and localhost."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ def _certificate(left: timedelta) -> bytes:
     builder = x509.CertificateBuilder(
         subject, subject, key.public_key(), x509.random_serial_number(), begin, now + left
     )
-    builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(NAME)]), critical=False)
+    names = [x509.DNSName(each) for each in (NAME, "localhost")]
+    builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
     certificate = builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM)
     return certificate + key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
