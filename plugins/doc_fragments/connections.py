@@ -293,5 +293,5 @@ options:
             default: ~/.local/state/stateful.upgrade
 requirements:
   - kubernetes >= 31.0 (Python package)
-  - urllib3 >= 1.26 (Python package, which kubernetes brings)
+  - urllib3 >= 2.0 (Python package, which kubernetes brings)
 """
