@@ -19,7 +19,7 @@ from ..plugin_utils.inputs import OPENSEARCH_ROLE, SYSTEM
 from ..plugin_utils.kubeadm_settings import Kubeadm
 from ..plugin_utils.kubeadm_steps import carried_out
 from ..plugin_utils.of_run import Run
-from ..plugin_utils.on_machine import Machine, TimeLimit
+from ..plugin_utils.on_machine import ModuleTimeLimit, TaskMachine
 from ..plugin_utils.run_options import ASKED, default_limit, given_by, own_options
 from ..plugin_utils.settling_of_run import of_settling_state
 from ..plugin_utils.variables import module_of, path_of_module
@@ -52,7 +52,7 @@ class ActionModule(InProcessAction):
         checked = check_arguments(contract, self._called(), own)
         if checked.error:
             return {"failed": True, "msg": checked.error}
-        limit, found = TimeLimit(int(self._task.timeout or 0)), dict[str, Any]()
+        limit, found = ModuleTimeLimit(int(self._task.timeout or 0)), dict[str, Any]()
 
         def execute(name: str, options: dict[str, Any], checks: bool) -> dict[str, Any]:
             before, self._task.check_mode = self._task.check_mode, checks
@@ -65,7 +65,7 @@ class ActionModule(InProcessAction):
             found["warnings"] = [*found.get("warnings", ()), *(result.get("warnings") or ())]
             return result
 
-        machine = Machine(execute, self.shown, checks=bool(self._task.check_mode))
+        machine = TaskMachine(execute, self.shown, checks=bool(self._task.check_mode))
         role = Kubeadm(given_by(self._templar, variables))
         done = carried_out(machine, role, checked.params["state"], checked.params["programs"])
         return {**done, **{name: value for name, value in found.items() if value}}

@@ -10,7 +10,7 @@ from typing import Any
 from ..module_utils.common.waiting import pause
 from .kubeadm_answers import lacking_majority, own_member_of, said_last, snapshot_of, successor_of
 from .kubeadm_settings import ETCD, Kubeadm
-from .on_machine import PAUSE, TRIES, Machine, Refused, StepFailed
+from .on_machine import PAUSE, TRIES, Refused, StepFailed, TaskMachine
 
 SUMS = 'head -c -32 "$1" | sha256sum; tail -c 32 "$1" | od -An -v -tx1'
 KUBEADM_ETCD = "See whether etcd is one of kubeadm"
@@ -35,7 +35,7 @@ class Etcd:
         return self.inside("etcdctl", "--endpoints=https://127.0.0.1:2379", *secured, *words)
 
 
-def found(machine: Machine, role: Kubeadm) -> tuple[Etcd, dict[str, Any]]:
+def found(machine: TaskMachine, role: Kubeadm) -> tuple[Etcd, dict[str, Any]]:
     """Its client, and the answer that names its container. An application may have an etcd of its own there."""
     label = "io.kubernetes.pod.namespace=kube-system"
     words = ["crictl", "ps", "--name", "^etcd$", "--label", label, "--state", "running", "--quiet"]
@@ -43,7 +43,7 @@ def found(machine: Machine, role: Kubeadm) -> tuple[Etcd, dict[str, Any]]:
     return Etcd(str(said.get("stdout") or ""), role.text("certificates")), said
 
 
-def save(machine: Machine, role: Kubeadm) -> dict[str, Any]:
+def save(machine: TaskMachine, role: Kubeadm) -> dict[str, Any]:
     """Take a snapshot on the machines of the batch that do, and prove it.
 
     Raises:
@@ -73,7 +73,7 @@ def save(machine: Machine, role: Kubeadm) -> dict[str, Any]:
 class _Saving:
     """A snapshot under way."""
 
-    machine: Machine
+    machine: TaskMachine
     role: Kubeadm
     etcd: Etcd
     name: str
@@ -154,7 +154,7 @@ class _Saving:
         self.machine.ran("Have its name on the disk", ["sync", self._folder])
 
 
-def _remove_oldest(machine: Machine, role: Kubeadm) -> None:
+def _remove_oldest(machine: TaskMachine, role: Kubeadm) -> None:
     """Every file in the folder was proven before it was moved there, also the newest one. Another try removes what
     cannot be removed now."""
     folder = role.text("snapshot_path")
@@ -165,7 +165,7 @@ def _remove_oldest(machine: Machine, role: Kubeadm) -> None:
             machine.changed("Remove the oldest of them")
 
 
-def hand_over(machine: Machine, role: Kubeadm) -> dict[str, Any]:
+def hand_over(machine: TaskMachine, role: Kubeadm) -> dict[str, Any]:
     """Let another member of etcd lead, and see that enough of them answer without this one.
 
     All is asked anew: what the look before the plan has not seen of etcd says nothing of it now.
@@ -203,7 +203,7 @@ def hand_over(machine: Machine, role: Kubeadm) -> dict[str, Any]:
 
 
 def _answering(
-    machine: Machine, asked: Sequence[str], counted: dict[str, Any], own: str, *, guarded: bool
+    machine: TaskMachine, asked: Sequence[str], counted: dict[str, Any], own: str, *, guarded: bool
 ) -> tuple[dict[str, Any], str]:
     """The answer of all members, and why they are too few; empty if that is not asked (`guarded`)."""
     for left in reversed(range(TRIES)):

@@ -9,7 +9,7 @@ from typing import Any
 from .kubeadm_answers import said_last, space_fault, version_in
 from .kubeadm_settings import API_SERVER, LISTS, OF_CONTROL_PLANE, Kubeadm
 from .kubeadm_trial import no_images
-from .on_machine import Machine, Refused, StepFailed, again, proven
+from .on_machine import Refused, StepFailed, TaskMachine, again, proven
 
 LOCK_WAIT = 600
 """The seconds for which apt waits for the end of another installation, such as that of unattended-upgrades
@@ -19,13 +19,13 @@ _TAKING_OUT = ("tar", "--extract", "--gzip", "--no-same-owner", "--transform", "
 _STEP = "Install the packages of the new version"
 
 
-def fetch(machine: Machine, role: Kubeadm) -> dict[str, Any]:
+def fetch(machine: TaskMachine, role: Kubeadm) -> dict[str, Any]:
     """Fetch and prove what is to be installed, while all is up.
 
     Raises:
         Refused: it cannot be installed there.
     """
-    if not role.way:
+    if not role.installer:
         raise Refused(
             f"The package manager {role.manager} is unknown here, so {role.node} was left alone. Give"
             " member_kubeadm_install_command, or member_kubeadm_url, and run again."
@@ -37,8 +37,10 @@ def fetch(machine: Machine, role: Kubeadm) -> dict[str, Any]:
             " member_kubeadm_free, and run again."
         )
     _name_repository(machine, role)
-    {"apt": _prove_apt, "dnf": _prove_dnf, "url": _fetch_programs, "command": _see_command}[role.way](machine, role)
-    unknown = no_images(role, controls=role.way == "command" or machine.exists(OF_CONTROL_PLANE, API_SERVER))
+    {"apt": _prove_apt, "dnf": _prove_dnf, "url": _fetch_programs, "command": _see_command}[role.installer](
+        machine, role
+    )
+    unknown = no_images(role, controls=role.installer == "command" or machine.exists(OF_CONTROL_PLANE, API_SERVER))
     if unknown and role.flag("pull"):
         machine.say(
             f"No images of version {role.version} were pulled on {role.node}, since {unknown}. Pull those that it"
@@ -47,15 +49,15 @@ def fetch(machine: Machine, role: Kubeadm) -> dict[str, Any]:
     return {}
 
 
-def _name_repository(machine: Machine, role: Kubeadm) -> None:
+def _name_repository(machine: TaskMachine, role: Kubeadm) -> None:
     repository = role.text("repository")
-    if not repository or role.way not in LISTS:
+    if not repository or role.installer not in LISTS:
         return
-    of_apt = role.way == "apt"
+    of_apt = role.installer == "apt"
     machine.did(
         "Name the repository with the new version",
         "lineinfile",
-        path=role.text("repository_file") or LISTS[role.way],
+        path=role.text("repository_file") or LISTS[role.installer],
         regexp="^deb " if of_apt else "^baseurl *=",
         line=repository if of_apt else f"baseurl={repository}",
         create=of_apt,
@@ -63,7 +65,7 @@ def _name_repository(machine: Machine, role: Kubeadm) -> None:
     )
 
 
-def _prove_apt(machine: Machine, role: Kubeadm) -> None:
+def _prove_apt(machine: TaskMachine, role: Kubeadm) -> None:
     step = "Read the lists of the repositories"
     proven(step, again(lambda: machine.result("apt", update_cache=True, lock_timeout=LOCK_WAIT)))
     # A version that the repositories do not have is found before anything is changed.
@@ -75,7 +77,7 @@ def _prove_apt(machine: Machine, role: Kubeadm) -> None:
     _prove(machine, role, [*words, "--option", f"DPkg::Lock::Timeout={LOCK_WAIT}", "install", *names])
 
 
-def _prove_dnf(machine: Machine, role: Kubeadm) -> None:
+def _prove_dnf(machine: TaskMachine, role: Kubeadm) -> None:
     step = "See that the packages can be installed"
     proven(step, again(lambda: _dnf(machine, role, role.programs, checks=True, update_cache=True)))
     # The flag test of rpm ends the transaction before anything is stored, with the signatures proven.
@@ -83,14 +85,14 @@ def _prove_dnf(machine: Machine, role: Kubeadm) -> None:
     _prove(machine, role, [*words, *role.packages(*role.programs)])
 
 
-def _dnf(machine: Machine, role: Kubeadm, programs: Sequence[str], **options: Any) -> dict[str, Any]:
+def _dnf(machine: TaskMachine, role: Kubeadm, programs: Sequence[str], **options: Any) -> dict[str, Any]:
     """dnf and dnf5 have a module each (`action/dnf.py` of ansible-core)."""
     names, excludes = role.packages(*programs), role.text("disable_excludes")
     module = "dnf5" if role.manager == "dnf5" else "dnf"
     return machine.result(module, name=names, state="present", disable_excludes=excludes, **options)
 
 
-def _prove(machine: Machine, role: Kubeadm, argv: Sequence[str]) -> None:
+def _prove(machine: TaskMachine, role: Kubeadm, argv: Sequence[str]) -> None:
     """Fetch the packages, and prove them as their installation does."""
     result = again(lambda: machine.result("command", argv=[*argv]))
     if result.get("failed"):
@@ -101,7 +103,7 @@ def _prove(machine: Machine, role: Kubeadm, argv: Sequence[str]) -> None:
         )
 
 
-def _fetch_programs(machine: Machine, role: Kubeadm) -> None:
+def _fetch_programs(machine: TaskMachine, role: Kubeadm) -> None:
     folder = "Make the folder for the new programs"
     machine.did(folder, "file", path=role.staging, state="directory", mode="0755")
     address = role.text("url")
@@ -121,7 +123,7 @@ def _fetch_programs(machine: Machine, role: Kubeadm) -> None:
         ) from failure
 
 
-def _got(machine: Machine, role: Kubeadm, address: str, mode: str) -> None:
+def _got(machine: TaskMachine, role: Kubeadm, address: str, mode: str) -> None:
     """Fetch a file, and prove it by its checksum."""
     name = PurePosixPath(address).name
     sums = role.given("member_kubeadm_checksums") or {}
@@ -131,7 +133,7 @@ def _got(machine: Machine, role: Kubeadm, address: str, mode: str) -> None:
         machine.changed(step)
 
 
-def _see_command(machine: Machine, role: Kubeadm) -> None:
+def _see_command(machine: TaskMachine, role: Kubeadm) -> None:
     program = role.words("install_command")[0]
     if not machine.exists("See that the command of the installation is there", program):
         raise Refused(
@@ -140,13 +142,13 @@ def _see_command(machine: Machine, role: Kubeadm) -> None:
         )
 
 
-def install(machine: Machine, role: Kubeadm, programs: Sequence[str]) -> dict[str, Any]:
+def install(machine: TaskMachine, role: Kubeadm, programs: Sequence[str]) -> dict[str, Any]:
     """Install programs of the new version; says whether any has changed (`installed`)."""
     ways = {"apt": _install_apt, "dnf": _install_dnf, "url": _place, "command": _by_command}
-    return {"installed": ways[role.way](machine, role, programs)}
+    return {"installed": ways[role.installer](machine, role, programs)}
 
 
-def _install_apt(machine: Machine, role: Kubeadm, programs: Sequence[str]) -> bool:
+def _install_apt(machine: TaskMachine, role: Kubeadm, programs: Sequence[str]) -> bool:
     """Their installation may end the hold, so the packages that are held are noted before it."""
     argv = ["apt-mark", "showhold", *programs]
     held = machine.ran("See which packages are held", argv, checks=False)["stdout"].split()
@@ -167,14 +169,14 @@ def _install_apt(machine: Machine, role: Kubeadm, programs: Sequence[str]) -> bo
     return bool(done.get("changed"))
 
 
-def _install_dnf(machine: Machine, role: Kubeadm, programs: Sequence[str]) -> bool:
+def _install_dnf(machine: TaskMachine, role: Kubeadm, programs: Sequence[str]) -> bool:
     done = proven(_STEP, _dnf(machine, role, programs))
     if done.get("changed"):
         machine.changed(_STEP)
     return bool(done.get("changed"))
 
 
-def _place(machine: Machine, role: Kubeadm, programs: Sequence[str]) -> bool:
+def _place(machine: TaskMachine, role: Kubeadm, programs: Sequence[str]) -> bool:
     folder, how = role.text("folder"), {"remote_src": True, "mode": "0755"}
     step = "Place the programs of the new version"
     done = [
@@ -183,7 +185,7 @@ def _place(machine: Machine, role: Kubeadm, programs: Sequence[str]) -> bool:
     return any(each.get("changed") for each in done)
 
 
-def _by_command(machine: Machine, role: Kubeadm, programs: Sequence[str]) -> bool:
+def _by_command(machine: TaskMachine, role: Kubeadm, programs: Sequence[str]) -> bool:
     left = [each for each in programs if role.machine.get(each) != role.version]
     for each in left:
         step = "Install the programs of the new version by the given command"
@@ -192,7 +194,7 @@ def _by_command(machine: Machine, role: Kubeadm, programs: Sequence[str]) -> boo
     return bool(left)
 
 
-def prove_versions(machine: Machine, role: Kubeadm, programs: Sequence[str]) -> dict[str, Any]:
+def prove_versions(machine: TaskMachine, role: Kubeadm, programs: Sequence[str]) -> dict[str, Any]:
     """See that each program has the new version.
 
     Raises:

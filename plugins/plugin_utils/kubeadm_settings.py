@@ -74,7 +74,7 @@ class Kubeadm:
         return str((self.given("ansible_facts") or {}).get("pkg_mgr", ""))
 
     @cached_property
-    def way(self) -> str:
+    def installer(self) -> str:
         """The way of installing: a command of the user, single files, or packages; empty if there is none."""
         if self.words("install_command"):
             return "command"
@@ -107,7 +107,7 @@ class Kubeadm:
 
     def packages(self, *programs: str) -> list[str]:
         """The names by which the package manager finds each revision of the version."""
-        ending = f"={self.version}-*" if self.way == "apt" else f"-{self.version}"
+        ending = f"={self.version}-*" if self.installer == "apt" else f"-{self.version}"
         return [f"{each}{ending}" for each in programs]
 
     @property
@@ -130,14 +130,14 @@ class Kubeadm:
     @property
     def is_installed(self) -> bool:
         """Whether the new kubeadm is installed before it is asked; dnf does not fetch a package that is."""
-        return self.way == "command" or (self.way != "url" and self.machine.get("kubeadm") == self.version)
+        return self.installer == "command" or (self.installer != "url" and self.machine.get("kubeadm") == self.version)
 
     @property
     def new(self) -> str:
         """The new kubeadm, before it is installed."""
         if self.is_installed:
             return "kubeadm"
-        return f"{self.staging}/kubeadm" if self.way == "url" else f"{self.staging}/usr/bin/kubeadm"
+        return f"{self.staging}/kubeadm" if self.installer == "url" else f"{self.staging}/usr/bin/kubeadm"
 
     @property
     def plans(self) -> bool:
@@ -147,4 +147,6 @@ class Kubeadm:
         """
         if self.text("course") != "apply":
             return False
-        return self.way == "command" or first_machine(self.given("member_kubeadm_plan"), self.version) == self.node
+        return (
+            self.installer == "command" or first_machine(self.given("member_kubeadm_plan"), self.version) == self.node
+        )

@@ -12,20 +12,20 @@ from .kubeadm_failures import failure_class
 from .kubeadm_packages import fetch, install, prove_versions
 from .kubeadm_settings import API_SERVER, MANIFESTS, OF_CONTROL_PLANE, Kubeadm
 from .kubeadm_trial import patiently, try_upgrade
-from .on_machine import Machine, Refused, StepFailed
+from .on_machine import Refused, StepFailed, TaskMachine
 
 Result = dict[str, Any]
-Step = Callable[[Machine, Kubeadm], Result]
+Step = Callable[[TaskMachine, Kubeadm], Result]
 
 
-def ask(machine: Machine, role: Kubeadm) -> Result:
+def ask(machine: TaskMachine, role: Kubeadm) -> Result:
     """See what is installed, and the free space. That needs no rights."""
     step = "See what is installed, and the free space"
     asked = role.questions.items()
     return {"results": [{**machine.answer(step, argv), "item": {"key": name}} for name, argv in asked]}
 
 
-def see(machine: Machine, role: Kubeadm) -> Result:
+def see(machine: TaskMachine, role: Kubeadm) -> Result:
     """See the certificates and the member of etcd; gives the fact `member_machine` (`machine`)."""
     nothing: Result = {}
     certificates, status, counted = nothing, nothing, nothing
@@ -42,7 +42,7 @@ def see(machine: Machine, role: Kubeadm) -> Result:
     return {"machine": machine_of(seen, certificates, status, counted, role.number("free"))}
 
 
-def upgrade(machine: Machine, role: Kubeadm) -> Result:
+def upgrade(machine: TaskMachine, role: Kubeadm) -> Result:
     """Upgrade by kubeadm. Run again after an interruption, it continues: what is upgraded already stays.
 
     The kubeadm of a killed run may still be at work, and is waited for.
@@ -73,7 +73,7 @@ def upgrade(machine: Machine, role: Kubeadm) -> Result:
     return {}
 
 
-def _written(machine: Machine, role: Kubeadm) -> list[Mapping[str, Any]]:
+def _written(machine: TaskMachine, role: Kubeadm) -> list[Mapping[str, Any]]:
     """The files that kubeadm writes; those below these folders are backups."""
     paths = ["/etc/kubernetes", MANIFESTS, role.text("certificates"), "/var/lib/kubelet"]
     patterns = ["*.yaml", "*.conf", "*.crt", "kubeadm-flags.env"]
@@ -84,7 +84,7 @@ def _written(machine: Machine, role: Kubeadm) -> list[Mapping[str, Any]]:
     return files
 
 
-def restart(machine: Machine, role: Kubeadm) -> Result:
+def restart(machine: TaskMachine, role: Kubeadm) -> Result:
     """Restart the kubelet if its program or its files have changed, or if its process runs the old program.
 
     That is so if a run has ended between installation and restart. The old program is deleted, unless programs are
@@ -116,7 +116,7 @@ STEPS: Mapping[str, Step] = {
 OF_PROGRAMS = {"installed": install, "proven": prove_versions}
 
 
-def carried_out(machine: Machine, role: Kubeadm, state: str, programs: list[str]) -> Result:
+def carried_out(machine: TaskMachine, role: Kubeadm, state: str, programs: list[str]) -> Result:
     """The result of a step; without `programs` those are taken that are upgraded after the drain."""
     more: Result = {}
     try:

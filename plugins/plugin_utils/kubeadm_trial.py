@@ -14,7 +14,7 @@ from .kubeadm_blockers import blockers_in, obstacles_of
 from .kubeadm_failures import tried_again
 from .kubeadm_plans import manifest_changes, planned, shared_arguments
 from .kubeadm_settings import API_SERVER, CACHE, OF_CONTROL_PLANE, Kubeadm
-from .on_machine import Machine, Refused, StepFailed, again, proven
+from .on_machine import Refused, StepFailed, TaskMachine, again, proven
 
 Json = Mapping[str, Any]
 WAIT = 30.0
@@ -29,7 +29,7 @@ kubeadm), which are ignored once they were named. kubeadm refuses `all` together
 JSONPATH = "--output=jsonpath="
 
 
-def patiently(machine: Machine, role: Kubeadm, step: str, argv: Sequence[str]) -> dict[str, Any]:
+def patiently(machine: TaskMachine, role: Kubeadm, step: str, argv: Sequence[str]) -> dict[str, Any]:
     """The result of a command of kubeadm, which is tried again after a failure that may pass; with its `attempts`.
 
     Raises:
@@ -43,7 +43,7 @@ def patiently(machine: Machine, role: Kubeadm, step: str, argv: Sequence[str]) -
             return result
 
 
-def try_upgrade(machine: Machine, role: Kubeadm) -> dict[str, Any]:
+def try_upgrade(machine: TaskMachine, role: Kubeadm) -> dict[str, Any]:
     """All that the new kubeadm says. With a command of the user it is there only before the drain of the machine.
 
     Raises:
@@ -52,17 +52,17 @@ def try_upgrade(machine: Machine, role: Kubeadm) -> dict[str, Any]:
     if machine.checks:
         return {}
     try:
-        if role.way != "url" and not role.is_installed:
+        if role.installer != "url" and not role.is_installed:
             _unpack(machine, role)
         _Trial(machine, role, controls=machine.exists(OF_CONTROL_PLANE, API_SERVER)).judge()
     finally:
-        if role.way not in ("url", "command"):
+        if role.installer not in ("url", "command"):
             machine.result("file", path=role.staging, state="absent")
     return {}
 
 
-def _unpack(machine: Machine, role: Kubeadm) -> None:
-    folder, manager = role.staging, role.way
+def _unpack(machine: TaskMachine, role: Kubeadm) -> None:
+    folder, manager = role.staging, role.installer
     fetching = {
         "apt": ["apt-get", "--quiet", "download"],
         "dnf": ["dnf", "--quiet", "--assumeyes", "--downloadonly", f"--destdir={folder}", role.excludes, "install"],
@@ -94,7 +94,7 @@ def _unpack(machine: Machine, role: Kubeadm) -> None:
 class _Trial:
     """The answers of the new kubeadm on a machine."""
 
-    machine: Machine
+    machine: TaskMachine
     role: Kubeadm
     controls: bool
     """Whether it is one of the control plane."""
@@ -225,7 +225,7 @@ class _Trial:
 
 def no_images(role: Kubeadm, *, controls: bool) -> str:
     """Why the images are not known before kubeadm is installed; empty if they are."""
-    if role.way == "command":
+    if role.installer == "command":
         return "member_kubeadm_install_command brings the new kubeadm, which names them, only when it is installed"
     return "" if controls or role.machine.get("kubectl") else "it has no kubectl, which reads them"
 

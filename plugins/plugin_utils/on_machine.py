@@ -32,7 +32,7 @@ class Refused(Exception):
 
 
 @dataclass
-class Machine:
+class TaskMachine:
     """The machine of a task."""
 
     execute: Execute
@@ -128,7 +128,7 @@ def again(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     return work()
 
 
-class TimeLimit:
+class ModuleTimeLimit:
     """The time limit of a task, which counts from the start of each module that the task carries out.
 
     Ansible has set its alarm for the whole task (`alarm_timeout` in `_internal/_errors/_alarm_timeout.py`, before

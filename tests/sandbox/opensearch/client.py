@@ -14,8 +14,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observ
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.hosts import (
     Hosts,
     HttpAnswer,
-    NoAnswer,
     Question,
+    Unanswered,
 )
 
 from tests.sandbox.clock import Clock
@@ -37,7 +37,7 @@ def client_of(handler: Handler, clock: Clock, watch: Watch = lambda _request: No
         """Requests to the handler."""
 
         def ask(self, question: Question, /) -> HttpAnswer:
-            """Its answer. Raises NoAnswer."""
+            """Its answer. Raises Unanswered."""
             path, _mark, query = question.target.partition("?")
             parameters = dict(parse_qsl(query, keep_blank_values=True))
             body = json.loads(question.body) if question.body else None
@@ -46,9 +46,9 @@ def client_of(handler: Handler, clock: Clock, watch: Watch = lambda _request: No
                 watch(request)
                 answer = _in_time(handler, request, clock, question.seconds or SECONDS)
             except CutOff as error:
-                raise NoAnswer(ConnectionRefusedError(111, "Connection refused"), ADDRESS) from error
+                raise Unanswered(ConnectionRefusedError(111, "Connection refused"), ADDRESS) from error
             if answer is None:
-                raise NoAnswer(TimeoutError("timed out"), ADDRESS, late=True)
+                raise Unanswered(TimeoutError("timed out"), ADDRESS, late=True)
             return HttpAnswer(answer.status, answer.headers.get("Content-Type", JSON), answer.text.encode())
 
     return OpenSearchClient(Hosts([InMemory()]), [ADDRESS], TimeLimit(SECONDS, clock.now))

@@ -54,7 +54,8 @@ def _of_votes(state: ClusterState, there: Mapping[str, str], away: AwaySets) -> 
     voting = [_counted(each, there) for each in (state.voting.committed, state.voting.accepted, can_be_elected(state))]
     if place := there.get(state.elected or ""):
         elected = {place: SERVING}
-        yield away.worst({**dict.fromkeys(there.values(), 1), **elected})[:2]
+        others = [each for each in away.worst({**dict.fromkeys(there.values(), 1), **elected}) if each != place]
+        yield [place, *others[:1]]
         yield from (away.worst({**held, **elected}) for held in voting)
     for held, voters in zip(voting, (state.voting.committed, state.voting.accepted), strict=False):
         worst = away.worst(held)

@@ -30,9 +30,9 @@ from .hosts import (
     Host,
     Hosts,
     HttpAnswer,
-    NoAnswer,
     Question,
     TwoAddresses,
+    Unanswered,
     noting,
 )
 from .products import ELASTICSEARCH, KnownProduct, Product
@@ -142,7 +142,7 @@ class OpenSearchClient:
         self._limit.begin(seconds)
         try:
             answer = self._hosts.ask(Question(method, target, content, seconds))
-        except NoAnswer as error:
+        except Unanswered as error:
             # The name of the host is useful only if it was reached directly.
             where = error.host if error.late and error.host in self.where else self.where
             fault = ProxyRoute(self.proxy, where, "opensearch.proxy").fault(error.cause)
@@ -240,7 +240,7 @@ def _forward(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any]) 
     return PortForward(kubernetes.connect(kubernetes_options), options["port_forward"])
 
 
-def _unreachable(asked: KnownProduct, where: str, error: NoAnswer, seconds: float) -> Refusal:
+def _unreachable(asked: KnownProduct, where: str, error: Unanswered, seconds: float) -> Refusal:
     if error.late:
         return Unreachable.because(
             "opensearch_unreachable",

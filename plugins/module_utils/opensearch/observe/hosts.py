@@ -64,7 +64,7 @@ class HttpAnswer:
         return self.content.decode("utf-8", "replace")
 
 
-class NoAnswer(Exception):
+class Unanswered(Exception):
     """A host gave no answer."""
 
     def __init__(self, cause: BaseException, host: str, *, late: bool = False, tls: bool = False) -> None:
@@ -80,7 +80,7 @@ class Asked(Protocol):
     """One host, or several."""
 
     def ask(self, question: Question, /) -> HttpAnswer:
-        """The answer. Raises NoAnswer."""
+        """The answer. Raises Unanswered."""
 
 
 class Host:
@@ -106,7 +106,7 @@ class Host:
         """The answer of this host.
 
         Raises:
-            NoAnswer: it gives none.
+            Unanswered: it gives none.
         """
         timeout = needed("urllib3", "urllib3").Timeout(connect=CONNECTING, read=max(self._limit.seconds_left(), 0.001))
         try:
@@ -121,7 +121,7 @@ class Host:
             )
         except (self._errors.HTTPError, OSError) as error:
             late = isinstance(error, self._errors.ReadTimeoutError)
-            raise NoAnswer(error, self.url, late=late, tls=isinstance(error, self._errors.SSLError)) from error
+            raise Unanswered(error, self.url, late=late, tls=isinstance(error, self._errors.SSLError)) from error
         self._note(answer.headers)
         return HttpAnswer(int(answer.status), str(answer.headers.get("Content-Type", "")), answer.data)
 
@@ -143,7 +143,7 @@ class Hosts:
         """The answer of the first host that has one.
 
         Raises:
-            NoAnswer: none has.
+            Unanswered: none has.
         """
         once = question.seconds is not None
         left = 1 if once else max(ATTEMPTS, len(self._hosts) + 1)
@@ -154,7 +154,7 @@ class Hosts:
             others = [each for each in self._hosts if each is not asked]
             try:
                 answer = asked.ask(question)
-            except NoAnswer as error:
+            except Unanswered as error:
                 self._hosts = (*others, asked)
                 if error.late or not left:
                     raise
@@ -180,7 +180,7 @@ class TwoAddresses:
         """The answer of the first member that takes the request; if none does, the failure that says most.
 
         Raises:
-            NoAnswer: there is no answer.
+            Unanswered: there is no answer.
         """
         if question.seconds is None:
             return self._first(question)
@@ -189,11 +189,11 @@ class TwoAddresses:
         return self._addresses[0].ask(question) if found.status < HTTPStatus.MULTIPLE_CHOICES else found
 
     def _first(self, question: Question) -> HttpAnswer:
-        failed = list[NoAnswer | HttpAnswer]()
+        failed = list[Unanswered | HttpAnswer]()
         for each in self._addresses:
             try:
                 answer = each.ask(question)
-            except NoAnswer as error:
+            except Unanswered as error:
                 if error.late:
                     raise
                 failed.append(error)
@@ -205,12 +205,12 @@ class TwoAddresses:
                 self._addresses = self._addresses[::-1]
             return answer
         most = min(failed, key=_rank)
-        if isinstance(most, NoAnswer):
+        if isinstance(most, Unanswered):
             raise most
         return most
 
 
-def _rank(failure: NoAnswer | HttpAnswer) -> int:
+def _rank(failure: Unanswered | HttpAnswer) -> int:
     """The place of a failure among those of both addresses, first the one that time does not fix.
 
     A failed handshake is what every member without TLS gives, so it says least.

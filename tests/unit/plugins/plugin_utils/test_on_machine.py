@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 import pytest
 from ansible_collections.stateful.upgrade.plugins.plugin_utils import on_machine
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.on_machine import (
-    Machine,
+    ModuleTimeLimit,
     Refused,
     StepFailed,
-    TimeLimit,
+    TaskMachine,
     again,
 )
 
@@ -36,7 +36,7 @@ def alarms(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_the_time_limit_of_a_task_counts_for_each_module(alarms: list[int]) -> None:
-    limit = TimeLimit(9)
+    limit = ModuleTimeLimit(9)
     assert limit.within(lambda: {"rc": 0}) == {"rc": 0}
 
     def late() -> NoReturn:
@@ -48,7 +48,7 @@ def test_the_time_limit_of_a_task_counts_for_each_module(alarms: list[int]) -> N
 
 def test_without_an_alarm_of_the_task_none_is_set(alarms: list[int]) -> None:
     alarms[:] = [0]
-    TimeLimit(9).within(dict)
+    ModuleTimeLimit(9).within(dict)
     assert set(alarms) == {0}
 
 
@@ -71,7 +71,7 @@ def test_nothing_more_is_started_once_the_controller_has_ended(monkeypatch: pyte
         started.append(name)
         return {"failed": name == "find", "changed": True}
 
-    machine = Machine(execute, print, checks=False)
+    machine = TaskMachine(execute, print, checks=False)
     machine.did("Write", "file", path="/x")
     with pytest.raises(StepFailed, match="Look"):
         machine.did("Look", "find")

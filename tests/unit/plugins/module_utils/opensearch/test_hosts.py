@@ -7,9 +7,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observ
     LOCAL,
     Hosts,
     HttpAnswer,
-    NoAnswer,
     Question,
     TwoAddresses,
+    Unanswered,
 )
 
 LOOK, ONCE = Question("GET", "/_cluster/health"), Question("POST", "/_flush", seconds=60)
@@ -18,7 +18,7 @@ LOOK, ONCE = Question("GET", "/_cluster/health"), Question("POST", "/_flush", se
 class Scripted:
     """A host with the next answers: a status, or a failure."""
 
-    def __init__(self, *answers: int | NoAnswer) -> None:
+    def __init__(self, *answers: int | Unanswered) -> None:
         self.answers = list(answers)
         self.asked: list[str] = []
 
@@ -26,25 +26,25 @@ class Scripted:
         """The next answer; the last one is repeated."""
         self.asked.append(question.target)
         following = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        if isinstance(following, NoAnswer):
+        if isinstance(following, Unanswered):
             raise following
         return HttpAnswer(following, "application/json", b"{}")
 
 
-def refused() -> NoAnswer:
-    return NoAnswer(ConnectionRefusedError(), "a")
+def refused() -> Unanswered:
+    return Unanswered(ConnectionRefusedError(), "a")
 
 
-def late() -> NoAnswer:
-    return NoAnswer(TimeoutError(), "a", late=True)
+def late() -> Unanswered:
+    return Unanswered(TimeoutError(), "a", late=True)
 
 
-def tls(text: str) -> NoAnswer:
-    return NoAnswer(OSError(text), "a", tls=True)
+def tls(text: str) -> Unanswered:
+    return Unanswered(OSError(text), "a", tls=True)
 
 
 @pytest.mark.parametrize("first", [503, refused()])
-def test_a_host_that_fails_is_asked_last_from_then_on(first: int | NoAnswer) -> None:
+def test_a_host_that_fails_is_asked_last_from_then_on(first: int | Unanswered) -> None:
     away, there = Scripted(first), Scripted(200)
     hosts = Hosts([away, there])
     assert [hosts.ask(LOOK).status for _time in range(3)] == [200] * 3
@@ -70,7 +70,7 @@ def test_a_request_that_is_sent_once_goes_to_the_host_that_has_answered_last() -
 def test_a_silent_host_may_have_taken_the_request_so_no_other_gets_it() -> None:
     silent, there = Scripted(late()), Scripted(200)
     hosts = Hosts([silent, there])
-    with pytest.raises(NoAnswer):
+    with pytest.raises(Unanswered):
         hosts.ask(LOOK)
     assert there.asked == []
     assert hosts.ask(LOOK).status == 200
@@ -83,18 +83,18 @@ def test_each_host_is_asked_and_one_of_them_again(count: int, attempts: int) -> 
     assert Hosts(every).ask(LOOK).status == 503
     assert sum(len(each.asked) for each in every) == attempts
     every = [Scripted(refused()) for _each in range(count)]
-    with pytest.raises(NoAnswer):
+    with pytest.raises(Unanswered):
         Hosts(every).ask(LOOK)
     assert sum(len(each.asked) for each in every) == attempts
 
 
 @pytest.mark.parametrize("answer", [503, 200, refused()])
-def test_a_request_with_a_time_of_its_own_is_sent_once(answer: int | NoAnswer) -> None:
+def test_a_request_with_a_time_of_its_own_is_sent_once(answer: int | Unanswered) -> None:
     every = [Scripted(answer), Scripted(200)]
     try:
         Hosts(every).ask(ONCE)
-    except NoAnswer:
-        assert isinstance(answer, NoAnswer)
+    except Unanswered:
+        assert isinstance(answer, Unanswered)
     assert [len(each.asked) for each in every] == [1, 0]
 
 
@@ -117,11 +117,13 @@ def test_a_request_that_is_sent_once_goes_to_the_address_that_answers() -> None:
         (tls("wrong version number"), refused(), ""),
     ],
 )
-def test_the_failure_that_says_most_is_given(before: int | NoAnswer, after: int | NoAnswer, most: int | str) -> None:
+def test_the_failure_that_says_most_is_given(
+    before: int | Unanswered, after: int | Unanswered, most: int | str
+) -> None:
     for pair in ([before, after], [after, before]):
         try:
             found: int | str = TwoAddresses([Scripted(each) for each in pair]).ask(LOOK).status
-        except NoAnswer as error:
+        except Unanswered as error:
             found = str(error)
         assert found == most
 
@@ -133,6 +135,6 @@ def test_of_two_addresses_a_silent_one_ends_the_request_and_an_answer_is_one() -
         if isinstance(first, int):
             assert both.ask(LOOK).status == first
         else:
-            with pytest.raises(NoAnswer):
+            with pytest.raises(Unanswered):
                 both.ask(LOOK)
         assert other.asked == []
