@@ -87,7 +87,7 @@ def rolled(
         "target_version": NEW,
         "upgrade_member_role": str(member_role(folder)),
         "begin_plan": {"members": list(members)},
-        "upgrade_member_timeout": 2,
+        "upgrade_member_timeout": 5,
         "upgrade_system": "stateful.upgrade.opensearch",
         **QUIET,
         **variables,
