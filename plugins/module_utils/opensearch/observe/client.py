@@ -21,7 +21,7 @@ from ...common.time_limit import TimeLimit
 from ...common.tls_faults import certificate_fix, is_of_caller
 from ...kubernetes import client as kubernetes
 from ...kubernetes.port_forward import PortForward, forwarded
-from .addresses import after_of, hosts_of, refuse_files, refuse_user_alone, with_port
+from .addresses import SCHEMES, after_of, hosts_of, is_https, refuse_files, refuse_user_alone, with_port
 from .answers import no_json, not_the_server
 from .hosts import (
     PASSING,
@@ -208,12 +208,14 @@ def _address(
     authorization = basic(f"{username}:{options.get('password') or ''}") if username else ""
     hosts = []
     try:
-        tls = {"ssl_context": tls_context(options)}
+        routes = [(url, None if forwards else _proxy_for(options, url)) for url in options["hosts"]]
+        # Without TLS there is nothing to trust, and reading what the machine trusts takes longer than many requests.
+        secured = is_https(options) or any(proxy and proxy.url.startswith(SCHEMES[0]) for _url, proxy in routes)
+        tls: dict[str, Any] = {"ssl_context": tls_context(options)} if secured else {}
         if options.get("validate_certs", True):
             # The context is for the cluster alone: urllib3 verifies the certificate of a proxy by this file.
             tls["ca_certs"] = options.get("ca_cert")
-        for url in options["hosts"]:
-            proxy = None if forwards else _proxy_for(options, url)
+        for url, proxy in routes:
             pools = connection_pools(limit, proxy, None if proxy else changed, **tls)
             hosts.append(Host(url, pools, limit, authorization, note))
     except (OSError, ValueError) as error:
