@@ -13,12 +13,11 @@ from collections.abc import Iterator, Mapping
 from ...common.verdict import Reason, refused
 from ...common.words import enumerate_few
 from ..observe.kinds import label_of
+from ..observe.reading import SHARE_TICKET
 from ..observe.state import FAULTED, Attached, Longhorn, Node, Volume, VolumeSnapshot
 from .reasons import REPLACEMENT
 from .volumes import exposed, is_attached_for_snapshot
 
-SHARE_TICKET = "share-manager-controller"
-"""The type of the ticket with which a share manager attaches its volume."""
 Before = Mapping[str, Attached]
 """The attachment of each volume while it was still well, by its name."""
 

@@ -32,7 +32,9 @@ from .state import (
     VolumeSnapshot,
 )
 
-WORKLOAD_TICKETS = frozenset({"csi-attacher", "longhorn-api", "share-manager-controller"})
+SHARE_TICKET = "share-manager-controller"
+"""The type of the ticket with which a share manager attaches its volume."""
+WORKLOAD_TICKETS = frozenset({"csi-attacher", "longhorn-api", SHARE_TICKET})
 """The types of the tickets for which a workload uses the volume (`hasWorkloadTicket` in
 `controller/volume_attachment_controller.go` of longhorn-manager 1.12)."""
 _QUANTITY = re.compile(r"(\d+)(Ki|Mi|Gi|Ti|)")
