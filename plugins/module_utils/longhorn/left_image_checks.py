@@ -12,7 +12,7 @@ from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.pods import list_pods
 from ..kubernetes.rights import may
 from ..kubernetes.state import Pod
-from ..pools.image_pull import remove_pods
+from ..pools.image_pull import without_pods
 from ..pools.pull_pod import POOL_LABEL
 from .observe.kinds import NAMESPACE
 from .observe.look import PULLS
@@ -36,9 +36,7 @@ def run(task: Task) -> Outcome:
     client, namespace = connect(task.params["kubernetes"]), task.params["namespace"]
     if not all(task.ask(lambda: [may(client, namespace, right) for right in PODS])):
         return Outcome(Verdict(), next="nothing")
-    for error in remove_pods(task, client, lambda: _left(client, namespace)).values():
-        raise error
-    return Outcome(Verdict(), changed=bool(task.journal.as_result()), next="nothing")
+    return without_pods(task, client, lambda: _left(client, namespace))
 
 
 def _left(client: KubernetesClient, namespace: str) -> tuple[Pod, ...]:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
 from ..common.task import Contract, Outcome, Task
-from ..common.verdict import Verdict
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.state import Pod
 from ..kubernetes.stateful_sets import observe_namespace
-from ..pools.image_pull import remove_pods
+from ..pools.image_pull import without_pods
 from ..pools.pull_pod import POOL_LABEL
 from .judge.set_pools import is_of_cluster
 from .observe import client as opensearch
@@ -32,9 +31,7 @@ def run(task: Task) -> Outcome:
     """Remove the throw-away pods of all pools of the cluster. Those of other clusters in the namespace stay."""
     search = opensearch.connect(task.params["opensearch"], task.params["kubernetes"])
     client, state = connect(task.params["kubernetes"]), task.ask(lambda: observe(search))
-    for error in remove_pods(task, client, lambda: _left(client, task.params["namespace"], state)).values():
-        raise error
-    return Outcome(Verdict(), changed=bool(task.journal.as_result()), next="nothing")
+    return without_pods(task, client, lambda: _left(client, task.params["namespace"], state))
 
 
 def _left(client: KubernetesClient, namespace: str, state: ClusterState) -> list[Pod]:

@@ -253,6 +253,17 @@ def remove_pods(task: Task, client: KubernetesClient, find: Callable[[], Iterabl
     return left
 
 
+def without_pods(task: Task, client: KubernetesClient, find: Callable[[], Iterable[Pod]]) -> Outcome:
+    """The outcome of a task that removes throw-away pods which a killed run has left.
+
+    Raises:
+        Refusal: one stays, or it is not known which are left.
+    """
+    for error in remove_pods(task, client, find).values():
+        raise error
+    return Outcome(Verdict(), changed=bool(task.journal.as_result()), next="nothing")
+
+
 def _remove(task: Task, client: KubernetesClient, model: Model) -> None:
     """Remove every throw-away pod of this model, including those that a killed run left behind."""
     cause: Refusal | None
