@@ -15,6 +15,7 @@ import urllib.error
 import urllib.request
 import urllib.response
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Protocol
 from unittest.mock import patch
 from urllib.parse import parse_qsl, urlsplit
@@ -35,6 +36,10 @@ from tests.sandbox.web import Answer, CutOff, Handler, Messages, OtherScheme, Re
 FIRST_PORT = 20_000
 PATIENCE = 30.0
 """Seconds for an answer to the test itself. No answer is late here."""
+
+
+_parse_url = lru_cache(4096)(urllib3.util.url.parse_url)
+_encode_target = lru_cache(4096)(urllib3.util.url._encode_target)
 
 
 class Watcher(Protocol):
@@ -103,6 +108,10 @@ class Calling:
             "is_closed": property(lambda connection: connection.sock is None),
             "is_connected": property(lambda connection: connection.sock is not None),
         }
+        # The same addresses are read again for each request.
+        for module, name in ((urllib3.poolmanager, "parse_url"), (urllib3.connectionpool, "parse_url")):
+            self._patches.enter_context(patch.object(module, name, _parse_url))
+        self._patches.enter_context(patch.object(urllib3.connectionpool, "_encode_target", _encode_target))
         self._patches.enter_context(patch.multiple(HTTPConnection, **without_sockets))
         self._patches.enter_context(patch.multiple(HTTPSConnection, connect=_connect))
         self._patches.enter_context(patch.object(urllib.request.HTTPHandler, "http_open", _opened))

@@ -204,7 +204,7 @@ class Sandbox:
 
         def answer(request: Request) -> Answer | Pending:
             nonlocal turn
-            service = self.api.store.get(SERVICES, namespace, name)
+            service = self.api.store.kept(SERVICES, namespace, name)
             ready = self._ready(namespace, service) if service else []
             turn += 1
             pod = ready[turn % len(ready)] if ready else None

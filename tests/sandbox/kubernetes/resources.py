@@ -92,7 +92,7 @@ class Resources:
         if not writing.dry_run:
             chain.charge(self.store, kind, item)
         # A name that is taken is looked at last, also in a dry run (registry/generic/registry/store.go).
-        there = self.store.get(kind, metadata.get("namespace", ""), metadata["name"])
+        there = self.store.kept(kind, metadata.get("namespace", ""), metadata["name"])
         if there is not None:
             raise already_exists(kind, there)
         if writing.manager:
@@ -138,7 +138,7 @@ class Resources:
         item |= {"apiVersion": kind.api_version, "kind": kind.kind}
 
     def _check_namespace(self, kind: Kind, namespace: str, name: str) -> None:
-        found = self.store.get(NAMESPACES, "", namespace)
+        found = self.store.kept(NAMESPACES, "", namespace)
         if found is None:
             raise not_found(NAMESPACES, namespace)
         if found["metadata"].get("deletionTimestamp"):
@@ -156,7 +156,7 @@ class Resources:
             return
         defaults.fill(item)
         if kind == CLAIMS and "storageClassName" not in item["spec"]:
-            chosen = defaults.default_class(self.store.list(STORAGE_CLASSES))
+            chosen = defaults.default_class([*self.store.each(STORAGE_CLASSES)])
             if chosen:
                 item["spec"]["storageClassName"] = chosen
         if kind == CLAIMS and "deletionTimestamp" not in item["metadata"]:

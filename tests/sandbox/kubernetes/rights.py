@@ -67,7 +67,7 @@ class Rights:
             return self.users[token]
         if kind.lower() == "bearer" and token in self._accounts:
             namespace, name, uid = self._accounts[token]
-            account = self._store.get(SERVICE_ACCOUNTS, namespace, name)
+            account = self._store.kept(SERVICE_ACCOUNTS, namespace, name)
             if account is not None and account["metadata"]["uid"] == uid:
                 return account_user(namespace, name)
         raise Refused(401, "Unauthorized", "Unauthorized")
@@ -129,7 +129,7 @@ class Rights:
     def _rules_of(self, binding: Json, namespace: str) -> list[Json]:
         reference = binding["roleRef"]
         kind = ROLES if reference["kind"] == "Role" else CLUSTER_ROLES
-        role = self._store.get(kind, namespace if kind is ROLES else "", reference["name"])
+        role = self._store.kept(kind, namespace if kind is ROLES else "", reference["name"])
         return list((role or {}).get("rules") or [])
 
 

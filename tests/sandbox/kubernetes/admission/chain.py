@@ -30,7 +30,7 @@ def validate(store: Store, kind: Kind, item: Json) -> None:
         return
     namespace = item["metadata"]["namespace"]
     _forbid(item, limits.broken(store, namespace, item))
-    labels = (store.get(NAMESPACES, "", namespace) or {}).get("metadata", {}).get("labels", {})
+    labels = (store.kept(NAMESPACES, "", namespace) or {}).get("metadata", {}).get("labels", {})
     _forbid(item, security.violated(labels, item["spec"]))
     _forbid(item, quotas.exceeded(store, kind, item))
 

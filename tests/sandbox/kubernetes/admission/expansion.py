@@ -20,5 +20,5 @@ def fixed(store: Store, item: Json, before: Json) -> str:
         return ""
     if (before.get("status") or {}).get("phase") != "Bound":
         return "Only bound persistent volume claims can be expanded"
-    found = store.get(STORAGE_CLASSES, "", before["spec"].get("storageClassName", "")) or {}
+    found = store.kept(STORAGE_CLASSES, "", before["spec"].get("storageClassName", "")) or {}
     return "" if found.get("allowVolumeExpansion") else _FIXED

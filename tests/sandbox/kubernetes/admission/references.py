@@ -12,7 +12,7 @@ _OF_SYSTEM = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 
 def account(store: Store, namespace: str, spec: Json) -> str:
     """The reason why its ServiceAccount refuses a pod; empty if none does."""
     name = spec.get("serviceAccountName") or "default"
-    if store.get(SERVICE_ACCOUNTS, namespace, name) is not None:
+    if store.kept(SERVICE_ACCOUNTS, namespace, name) is not None:
         return ""
     return f'error looking up service account {namespace}/{name}: serviceaccount "{name}" not found'
 
@@ -22,7 +22,7 @@ def priority(store: Store, spec: Json) -> str:
     name = spec.get("priorityClassName")
     if not name:
         return ""
-    found = store.get(PRIORITY_CLASSES, "", name)
+    found = store.kept(PRIORITY_CLASSES, "", name)
     if found is None and name not in _OF_SYSTEM:
         return f"no PriorityClass with name {name} was found"
     spec["priority"] = found["value"] if found else _OF_SYSTEM[name]

@@ -56,7 +56,7 @@ class Garbage:
         kind = self._resources.kinds.named(owner["apiVersion"], owner["kind"])
         if kind is None:
             return True
-        found = self._resources.store.get(kind, namespace if kind.namespaced else "", owner["name"])
+        found = self._resources.store.kept(kind, namespace if kind.namespaced else "", owner["name"])
         return found is not None and found["metadata"]["uid"] == owner["uid"]
 
     def _owned(self, item: Json) -> list[tuple[Kind, Json]]:
@@ -94,7 +94,7 @@ class Garbage:
 
     def _reclaim(self, claim: Json) -> None:
         """Delete the volume of a claim that is gone, if that is its policy."""
-        volume = self._resources.store.get(VOLUMES, "", claim["spec"].get("volumeName", ""))
+        volume = self._resources.store.kept(VOLUMES, "", claim["spec"].get("volumeName", ""))
         if volume is not None and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
             self._delete(VOLUMES, volume)
 

@@ -25,7 +25,7 @@ class Namespaces:
         name = place[1]
         item = self._resources.get(NAMESPACES, "", name)
         if "deletionTimestamp" not in item["metadata"]:
-            if self._resources.store.get(SERVICE_ACCOUNTS, name, "default") is None:
+            if self._resources.store.kept(SERVICE_ACCOUNTS, name, "default") is None:
                 self._resources.create(SERVICE_ACCOUNTS, name, {"metadata": {"name": "default"}})
             return
         if self._empty(name):

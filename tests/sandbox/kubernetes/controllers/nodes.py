@@ -41,7 +41,7 @@ class Nodes:
             "topology.kubernetes.io/zone": zone,
         }
         made = self._resources.create(NODES, "", {"metadata": {"name": name, "labels": labels}, "spec": {}})
-        if self._resources.store.get(NAMESPACES, "", _LEASES) is None:
+        if self._resources.store.kept(NAMESPACES, "", _LEASES) is None:
             self._resources.create(NAMESPACES, "", {"metadata": {"name": _LEASES}})
         if self._resources.store.kept(LEASES, _LEASES, name) is not None:
             # That of a Kubernetes node of this name which has just been deleted.
@@ -126,7 +126,7 @@ class Nodes:
             self._resources.delete(PODS, metadata["namespace"], metadata["name"])
 
     def _pods(self, name: str) -> list[Json]:
-        found = self._resources.store.list(PODS)
+        found = [*self._resources.store.each(PODS)]
         ended = {"Succeeded", "Failed"}
         return [
             each for each in found if each["spec"].get("nodeName") == name and each["status"].get("phase") not in ended

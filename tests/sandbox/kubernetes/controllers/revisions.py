@@ -43,7 +43,7 @@ def template_of(revision: Json) -> Json:
 
 
 def _known(resources: Resources, pool: Json) -> list[Json]:
-    found = resources.store.list(REVISIONS, pool["metadata"]["namespace"])
+    found = resources.store.each(REVISIONS, pool["metadata"]["namespace"])
     return [each for each in found if (controller_of(each) or {}).get("uid") == pool["metadata"]["uid"]]
 
 

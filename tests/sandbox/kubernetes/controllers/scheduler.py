@@ -56,7 +56,7 @@ class Scheduler:
             return
         missing = self._missing_claim(pod)
         if missing:
-            nodes = len(self._resources.store.list(NODES))
+            nodes = sum(1 for _node in self._resources.store.each(NODES))
             self._refuse(pod, f"0/{nodes} nodes are available: {missing}. {_preemption(nodes)}")
             return
         node, why = self._choose(pod)
@@ -89,7 +89,7 @@ class Scheduler:
         volumes = [
             volume
             for claim in self._claims(pod)
-            if (volume := self._resources.store.get(VOLUMES, "", claim["spec"].get("volumeName", "")))
+            if (volume := self._resources.store.kept(VOLUMES, "", claim["spec"].get("volumeName", "")))
         ]
         by_node: dict[str, list[Json]] = {}
         for each in pods:
@@ -129,7 +129,7 @@ class Scheduler:
 
     def _claims(self, pod: Json) -> list[Json]:
         namespace = pod["metadata"]["namespace"]
-        found = (self._resources.store.get(CLAIMS, namespace, name) for name in self._claim_names(pod))
+        found = (self._resources.store.kept(CLAIMS, namespace, name) for name in self._claim_names(pod))
         return [each for each in found if each is not None]
 
     def _missing_claim(self, pod: Json) -> str:

@@ -207,7 +207,7 @@ class StatefulSets:
         namespace = pool["metadata"]["namespace"]
         for template in pool["spec"].get("volumeClaimTemplates", []):
             name = f"{template['metadata']['name']}-{pod}"
-            there = self._resources.store.get(CLAIMS, namespace, name)
+            there = self._resources.store.kept(CLAIMS, namespace, name)
             if there is not None:
                 if there["metadata"].get("deletionTimestamp"):
                     raise Refused(500, "", f"pvc {name} is being deleted")

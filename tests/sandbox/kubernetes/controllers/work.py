@@ -87,7 +87,7 @@ class Recorder:
         key = (metadata["uid"], reason, message)
         now = timestamp(self.resources.store.clock.now())
         try:
-            if key in self._sent and self.resources.store.get(EVENTS, namespace, self._sent[key]):
+            if key in self._sent and self.resources.store.kept(EVENTS, namespace, self._sent[key]):
                 self.resources.change(EVENTS, namespace, self._sent[key], lambda item: _again(item, now))
                 return
             made = self.resources.create(EVENTS, namespace, self._event(kind, about, (type_, reason, message), now))

@@ -105,6 +105,6 @@ class Kubelets:
         self._nodes.revive(node)
         for worker in [each for each in self._workers.values() if each.node == node]:
             worker.thaw()
-        for pod in self._resources.store.list(PODS):
+        for pod in [*self._resources.store.each(PODS)]:
             if pod["spec"].get("nodeName") == node and pod["metadata"]["uid"] not in self._workers:
                 self._begin(pod)

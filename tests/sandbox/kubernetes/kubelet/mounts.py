@@ -58,7 +58,7 @@ class Mounts:
         for field, kind, key in _SOURCES:
             if field not in volume:
                 continue
-            found = self._resources.store.get(kind, self._namespace, volume[field][key])
+            found = self._resources.store.kept(kind, self._namespace, volume[field][key])
             # The files of an object that has gone stay.
             if found is not None or volume["name"] not in self._volumes:
                 self._volumes[volume["name"]] = _chosen(volume[field], _data(kind, found or {}))

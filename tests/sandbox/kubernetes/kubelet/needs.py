@@ -14,7 +14,7 @@ def missing_volume(resources: Resources, namespace: str, spec: Json) -> str:
     for volume in spec.get("volumes", []):
         for field, kind, key in _SOURCES:
             source = volume.get(field)
-            if source and not source.get("optional") and resources.store.get(kind, namespace, source[key]) is None:
+            if source and not source.get("optional") and resources.store.kept(kind, namespace, source[key]) is None:
                 what = f'{kind.kind.lower()} "{source[key]}" not found'
                 return f'MountVolume.SetUp failed for volume "{volume["name"]}" : {what}'
     return ""
@@ -33,7 +33,7 @@ def missing_configuration(resources: Resources, namespace: str, container: Json)
     for kind, reference in wanted:
         if reference.get("optional"):
             continue
-        found = resources.store.get(kind, namespace, reference["name"])
+        found = resources.store.kept(kind, namespace, reference["name"])
         if found is None:
             return f'{kind.kind.lower()} "{reference["name"]}" not found'
         key = reference.get("key")
