@@ -161,7 +161,7 @@ def _proof_of_images(params: Mapping[str, Any], pool: Mapping[str, Any], more: M
     """The image of a pool, and then those that it gets in later hops: its throw-away pods are there once."""
     work = image_pull if "plugins" in params["skip_checks"] else image_plugins
     # It waits even in one pass, at the end of which no throw-away pod may be left.
-    wait = {"wait": True, "wait_timeout": max(params["image_timeout"], params["wait_timeout"]), "wait_sleep": 0.25}
+    wait = {"wait": True, "wait_timeout": max(params["image_timeout"], params["wait_timeout"]), "wait_sleep": 0.1}
     # A killed run may have left the marked nodes cordoned; the next one uncordons them once its plan is agreed to.
     own = {"pool": pool["name"], "container": pool["container"], "left_out": more["marked_nodes"], **wait}
     later = [
