@@ -7,6 +7,7 @@ stays known, and a time that has passed is refused.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from datetime import datetime, timezone
@@ -119,4 +120,6 @@ def _seconds(text: str) -> float:
 
 
 def _text(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    # Never later than it is: what ends now has ended.
+    floored = math.floor(seconds * 1000) / 1000
+    return datetime.fromtimestamp(floored, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
