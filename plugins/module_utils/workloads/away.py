@@ -6,7 +6,7 @@ batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -24,6 +24,7 @@ from ..opensearch.judge.gates import Scope, judge
 from ..opensearch.observe.client import connect
 from ..opensearch.observe.look import Look
 from ..run.away_sets import AwaySets
+from ..run.output.plan_text import counted
 
 
 def members_spared(away: AwaySets, task: Task) -> Outcome:
@@ -72,19 +73,32 @@ def volumes_spared(away: AwaySets, task: Task) -> Outcome:
 
 @as_verdict
 def judge_each(sets: Iterable[Collection[str]], judge_set: Callable[[Collection[str]], Verdict]) -> Iterator[Reason]:
-    """Whether each set passes. A refused one decides, or else the first that waits. Without any set, nothing goes."""
-    waits = tuple[Reason, ...]()
+    """Whether each set passes. A refused one decides, or else the first that waits. Without any set, nothing goes.
+
+    A remark on several sets is made once, on the first of them.
+    """
+    waits, remarks = tuple[Reason, ...](), dict[str, dict[str, Reason]]()
     for nodes in [*sets] or [()]:
         verdict = judge_set(nodes)
         if verdict.passed:
-            yield from verdict.reasons
+            for each in verdict.reasons:
+                remarks.setdefault(each.code, {})[each.message] = each
             continue
         found = (*verdict.reasons, *([_away_at_once(nodes, verdict.state)] if len(nodes) > 1 else []))
         if verdict.state is State.REFUSED:
             yield from found
             return
         waits = waits or found
+    yield from (_once([*same.values()]) for same in remarks.values())
     yield from waits
+
+
+def _once(remarks: Sequence[Reason]) -> Reason:
+    first, *others = remarks
+    if not others:
+        return first
+    same = f"The same is true of {counted(len(others), 'other set')} of Kubernetes nodes."
+    return replace(first, message=f"{first.message} {same}")
 
 
 def _away_at_once(nodes: Collection[str], state: State) -> Reason:

@@ -33,8 +33,8 @@ def deciding_sets(state: ClusterState, places: Mapping[str, str], away: AwaySets
 
 
 def _of_copies(state: ClusterState, there: Mapping[str, str], away: AwaySets) -> Iterator[list[str]]:
-    """The places without which a shard has no copy that serves, or fewer than its writes wait for."""
-    for (name, _shard, search_only), copies in copy_sets(state).items():
+    """The places without which a shard has no copy that serves."""
+    for copies in copy_sets(state).values():
         held, serving = Counter[str](), 0
         for copy in copies:
             serves = state.serves(copy)
@@ -43,9 +43,8 @@ def _of_copies(state: ClusterState, there: Mapping[str, str], away: AwaySets) ->
                 held[place] += SERVING if serves else 1
             if place := there.get(copy.relocating_to or ""):
                 held[place] += 1
-        worst, index = away.worst(held), state.indices.get(name)
-        staying = serving - sum(held[place] for place in worst) // SERVING
-        if staying < (1 if index is None or search_only else max(1, index.wait_for_active_shards)):
+        worst = away.worst(held)
+        if serving <= sum(held[place] for place in worst) // SERVING:
             yield worst
 
 

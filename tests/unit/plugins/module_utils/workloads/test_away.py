@@ -16,7 +16,15 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observ
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.away_sets import AwaySets, Part
 from ansible_collections.stateful.upgrade.plugins.module_utils.workloads import away as gates
 
-from tests.unit.plugins.module_utils.opensearch.answers import Json, cluster, coordination, copy, health, info
+from tests.unit.plugins.module_utils.opensearch.answers import (
+    Json,
+    cluster,
+    coordination,
+    copy,
+    health,
+    index_metadata,
+    info,
+)
 
 NAMES = [f"data-{number:02}" for number in range(30)]
 VOTERS = ["manager-0", "manager-1", "manager-2"]
@@ -26,12 +34,11 @@ WORKLOAD = {"moment": "before_batch", "namespace": "search", "wait": False, "kub
 class Database:
     """Thirty members with data, each on the Kubernetes node of its number, managers elsewhere, and what is asked."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, copies: list[Json]) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, copies: list[Json], **indices: Json) -> None:
         roles = {**dict.fromkeys(NAMES, ("data",)), **dict.fromkeys(VOTERS, ("cluster_manager",))}
         members = {name: info(name, roles=own) for name, own in roles.items()}
-        seen = Look(
-            cluster(members, copies, voting=coordination(VOTERS), elected=VOTERS[0]), health(), Settings({}, {})
-        )
+        state = cluster(members, copies, voting=coordination(VOTERS), elected=VOTERS[0], indices=indices)
+        seen = Look(state, health(), Settings({}, {}))
         self.places = {name: f"node-{name[-2:]}" for name in roles}
         self.moves: list[Callable[[], None]] = []
         self.asked: list[str] = []
@@ -105,6 +112,14 @@ def test_a_refusal_is_not_held_up_by_others_that_wait(monkeypatch: pytest.Monkey
         "recovery_running",
     ]
     assert database.gate(some(30, 2)).verdict.deciding()[0].code == "every_copy_in_batch"
+
+
+def test_a_remark_on_many_sets_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = index_metadata(number_of_replicas="1", write={"wait_for_active_shards": "2"})
+    database = Database(monkeypatch, ring(*NAMES), **{f"i{number}": waiting for number in range(len(NAMES) - 1)})
+    (said,) = database.gate(some(30, 1)).verdict.reasons
+    assert (said.code, said.message.startswith("While data-00 is away, writes to ")) == ("writes_wait", True)
+    assert said.message.endswith(" The same is true of 29 other sets of Kubernetes nodes.")
 
 
 def test_members_that_have_moved_are_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
