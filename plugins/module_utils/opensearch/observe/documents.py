@@ -34,11 +34,20 @@ def parse_documents(answer: Json) -> dict[str, int]:
     Raises:
         Unreadable: it is no such answer, or a shard has failed to answer.
     """
-    failed = within(answer, "_shards", lambda shards: whole(shards, "failed"))
-    if failed:
-        raise Unreadable(f"is {failed}, so the counts would lack shards", "_shards.failed")
+    refuse_missing(answer, "counts")
 
     def of(_name: str, index: Json) -> int:
         return within(part(index, "primaries"), "docs", lambda docs: whole(docs, "count"))
 
     return named(answer, "indices", of, {})
+
+
+def refuse_missing(answer: Json, what: str) -> None:
+    """See that every shard has answered.
+
+    Raises:
+        Unreadable: one has failed to.
+    """
+    failed = within(answer, "_shards", lambda shards: whole(shards, "failed"))
+    if failed:
+        raise Unreadable(f"is {failed}, so the {what} would lack shards", "_shards.failed")

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from ...common.reading import Json, Unreadable, listed, named, part, text
 from .answers import reading
 from .client import OpenSearchClient
+from .documents import refuse_missing
 
 REQUEST = "GET /_stats/docs"
 _LEASES = "retention_leases"
@@ -29,10 +30,10 @@ def observe_followers(client: OpenSearchClient) -> Mapping[str, frozenset[str]]:
     of all those, the number of documents costs least.
 
     Raises:
-        Refusal: there is no answer.
+        Refusal: there is no answer, or not every shard has answered.
     """
-    leases = f"indices.*.shards.*.{_LEASES}.leases.id"
-    answer = client.get("/_stats/docs", level="shards", expand_wildcards="open,hidden", filter_path=leases)
+    paths = f"_shards.failed,indices.*.shards.*.{_LEASES}.leases.id"
+    answer = client.get("/_stats/docs", level="shards", expand_wildcards="open,hidden", filter_path=paths)
     with reading(REQUEST):
         return followers_in(answer)
 
@@ -41,8 +42,9 @@ def followers_in(answer: Json) -> Mapping[str, frozenset[str]]:
     """The followers in the answer to `_stats?level=shards`.
 
     Raises:
-        Unreadable: it is no such answer.
+        Unreadable: it is no such answer, or a shard has failed to answer.
     """
+    refuse_missing(answer, "leases")
     found: dict[str, set[str]] = defaultdict(set)
     for index, leases in named(answer, "indices", lambda _name, of: tuple(_leases_of(of)), {}).items():
         for lease in leases:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading import Unreadable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import followers
@@ -18,6 +19,7 @@ from tests.sandbox.opensearch.rooms import Room
 OF_OPENSEARCH = "replication:dr:Xo5b2lUVTpq0:[logs-copy][0]"
 OF_ELASTICSEARCH = "dr-west/logs-copy/a1-following-main/logs/b2"
 OWN = "peer_recovery/Qm3xUVTpq0aaaaaaaaaaaa"
+ANSWERED = {"_shards": {"failed": 0}}
 
 
 def answer(**leases: list[str]) -> dict[str, Any]:
@@ -25,7 +27,7 @@ def answer(**leases: list[str]) -> dict[str, Any]:
     copies = {
         name: [{"retention_leases": {"leases": [{"id": each} for each in ids]}}] * 2 for name, ids in leases.items()
     }
-    return {"indices": {name: {"shards": {"0": found}} for name, found in copies.items()}}
+    return {**ANSWERED, "indices": {name: {"shards": {"0": found}} for name, found in copies.items()}}
 
 
 @pytest.mark.parametrize(
@@ -45,7 +47,12 @@ def test_a_lease_names_the_cluster_that_holds_it(lease: str, cluster: str | None
 
 @pytest.mark.parametrize("given", [{}, {"indices": {"logs": {}}}, {"indices": {"logs": {"shards": {"0": [{}]}}}}])
 def test_a_cluster_without_leases_has_no_followers(given: dict[str, Any]) -> None:
-    assert followers_in(given) == {}
+    assert followers_in({**ANSWERED, **given}) == {}
+
+
+def test_followers_are_not_known_as_long_as_a_shard_has_not_answered() -> None:
+    with pytest.raises(Unreadable, match="so the leases would lack shards"):
+        followers_in({**answer(logs=[OWN]), "_shards": {"failed": 1}})
 
 
 def test_each_follower_is_named_with_its_indices() -> None:
