@@ -14,6 +14,7 @@ from ...common.verdict import Reason, Verdict, as_verdict, combine, refused, rem
 from ...common.words import enumerate_few
 from ..observe.disk import with_gains
 from ..observe.look import Look
+from ..observe.products import product_of
 from ..observe.settings import ARCHIVED, ENABLE, Settings, allocates, carried_undo, excluded_by
 from ..observe.state import ClusterState, Health
 from ..observe.version import Version
@@ -310,7 +311,8 @@ def _judge_allocation(gate: _Gate) -> Verdict:
     if not own or elected is None:
         return found
     of_both = _judge_with(gate, replace(settings, persistent={**own, **settings.persistent}))
-    remedy = f"It is set in opensearch.yml of {elected.name}. Change it there, or set another value in the cluster."
+    file = product_of(elected.version).settings_file
+    remedy = f"It is set in {file} of {elected.name}. Change it there, or set another value in the cluster."
     further = (replace(each, remedy=remedy) for each in of_both.reasons if each not in found.reasons)
     return combine((found, Verdict(tuple(further))))
 

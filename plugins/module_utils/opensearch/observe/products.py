@@ -44,6 +44,11 @@ class Product:
         return f"/usr/share/{self.server}/data"
 
     @property
+    def settings_file(self) -> str:
+        """The file with the settings of a member."""
+        return f"{self.server}.yml"
+
+    @property
     def plugins_path(self) -> str:
         """The directory of plugins in the official image."""
         return f"/usr/share/{self.server}/plugins"

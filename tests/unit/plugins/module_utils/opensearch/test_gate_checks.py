@@ -169,6 +169,13 @@ def test_the_configuration_of_the_elected_manager_counts_where_the_cluster_sets_
     assert said("a", **{name: {"primaries": "all", "0": "5"}.get(str(value), "")}) == []
 
 
+def test_the_configuration_of_an_elasticsearch_is_in_its_own_file() -> None:
+    configured = Configured(allocation={"a": {ENABLE: "primaries"}})
+    elasticsearch = dict.fromkeys(ALL, "8.19.4")
+    (reason,) = case(configured=configured, versions=elasticsearch, target=None).judged("before_upgrade").reasons
+    assert reason.remedy.startswith("It is set in elasticsearch.yml of a.")
+
+
 def test_every_check_that_can_be_skipped_was_tried() -> None:
     elsewhere = {check.name for check in CHECKS if not check.in_gate}
     assert {name for name, _moment, _changes, _expected in FOUND} == set(SKIPPABLE) - elsewhere
