@@ -227,3 +227,11 @@ def test_a_fleet_plans_and_upgrades_a_cluster_of_machines(
     ended = cluster_upgrade.run(Task(cluster_upgrade.CONTRACT.arguments(given)))
     assert ended.more["cluster"]["state"] == "done", ended.more
     is_upgraded(found)
+
+
+def test_a_wrong_connection_to_the_management_cluster_is_named_before_anything_changes(found: Machines) -> None:
+    kubeconfig = str(found.here.sandbox.kubeconfig("admin"))
+    refused = found.upgraded(TO, user=USER, upgrade_management={"kubeconfig": kubeconfig, "context": "elsewhere"})
+    assert (refused.code, codes(refused)) == (2, ["kubernetes_configuration"])
+    assert "it has no context elsewhere; there is " in refused.message
+    assert cordoned(found) == []

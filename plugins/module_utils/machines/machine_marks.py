@@ -52,12 +52,14 @@ class MachineMarks:
         """None without a connection to the management cluster, or without machines of Cluster API.
 
         Raises:
-            Refusal: Cluster API is not served there, or the machines are of several Clusters.
+            Refusal: the connection is wrong, Cluster API is not served there, or the machines are of several Clusters.
         """
-        home = home_of(seen) if task.params["management"] else None
-        if home is None:
+        management = task.params["management"]
+        if not management:
             return None
-        return cls(task, seen, cluster_api(connect(task.params["management"])), home)
+        # A connection that is wrong is named also where the machines are not of Cluster API.
+        client, home = connect(management), home_of(seen)
+        return None if home is None else cls(task, seen, cluster_api(client), home)
 
     def missing(self) -> Verdict:
         """The rights that are missing in the management cluster."""
