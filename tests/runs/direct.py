@@ -13,7 +13,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -255,13 +255,16 @@ class _OfPlay:
     def _place_of(self, said: Any, item: Variables, task: Task, place: Place) -> Place:
         parameters = {**place.parameters, **task.get("vars", {}), **item}
         if isinstance(said, str):
-            return Place(place.found(said), place.role, place.conditions, place.variables, parameters)
+            return replace(place, file=place.found(said), parameters=parameters)
         templar = self._templar(self._variables(place, task.get("vars", {})))
         role = Role(templar.template(said["name"]))
-        self._of_roles |= role.variables("vars")
-        self._defaults |= role.variables("defaults")
         file = role.file(templar.template(said.get("tasks_from", "main")))
-        return Place(file, role.name, place.conditions, place.variables, parameters)
+        of_roles, defaults = role.variables("vars"), role.variables("defaults")
+        if action_of(task, place.file).endswith("import_role"):
+            self._of_roles |= of_roles
+            self._defaults |= defaults
+        found = replace(place, file=file, role=role.name, parameters=parameters)
+        return replace(found, of_roles={**place.of_roles, **of_roles}, defaults={**place.defaults, **defaults})
 
     def _each(self, task: Task, place: Place) -> Iterator[tuple[dict[str, Any], Variables]]:
         """The variables of a task for each turn of its loop that its conditions let pass, and those of that turn."""
@@ -340,17 +343,20 @@ class _OfPlay:
     def _fail(self, task: Task, result: Result) -> NoReturn:
         said = {**result, "msg": result.get("msg", "failed")}
         self.run.lines.append(f"fatal: [{self._host}]: FAILED! => {json.dumps(said, default=str)}")
-        action = action_of(task, self._play.file)
-        raise TaskFailed({"name": task.get("name"), "action": action, "no_log": task.get("no_log", False)}, result)
+        # ansible-core gives the variables of the task with their templates, which may be of no use outside of its role.
+        seen = {"name": task.get("name"), "no_log": task.get("no_log", False), "vars": task.get("vars", {})}
+        raise TaskFailed({**seen, "action": action_of(task, self._play.file)}, result)
 
     def _variables(self, place: Place, own: Variables) -> dict[str, Any]:
         facts, host = self.run.facts, self._host
         left = [each for each in self._hosts if not self.run.is_lost(each)]
         variables = {
             **self._defaults,
+            **place.defaults,
             **facts.inventory(host),
             **self._play.variables,
             **self._of_roles,
+            **place.of_roles,
             **place.variables,
             **own,
             "ansible_facts": {},
@@ -379,4 +385,4 @@ class _OfPlay:
 
 def replace_conditions(place: Place, task: Task) -> Place:
     """The place with the conditions of an import, which are those of each of its tasks."""
-    return Place(place.file, place.role, (*place.conditions, *conditions_of(task)), place.variables, place.parameters)
+    return replace(place, conditions=(*place.conditions, *conditions_of(task)))

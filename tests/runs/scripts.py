@@ -103,6 +103,10 @@ class Place:
     """Of blocks and of the role. Facts come before them."""
     parameters: Variables = field(default_factory=dict)
     """Of includes and imports. They come before facts."""
+    of_roles: Variables = field(default_factory=dict)
+    """The variables of included roles, which only their tasks have. Those of an imported one count in the whole play."""
+    defaults: Variables = field(default_factory=dict)
+    """The defaults of included roles."""
 
     def inside(self, block: Mapping[str, Any]) -> Place:
         """The place of the tasks of a block."""
