@@ -42,6 +42,7 @@ from typing import Any
 from ansible.plugins.lookup import LookupBase
 
 from ..module_utils.run.failure import failure_of
+from ..plugin_utils.run_options import FAILED_TASK, given_by
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
@@ -51,8 +52,6 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
         self, terms: Sequence[str], variables: Mapping[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
         """The failure."""
-        defined = variables or {}
-        task, result = (
-            self._templar.template(defined.get(name, {})) for name in ("ansible_failed_task", "ansible_failed_result")
-        )
+        given = given_by(self._templar, variables or {})
+        task, result = (given(name) or {} for name in (FAILED_TASK, "ansible_failed_result"))
         return [failure_of(task, result, list(terms)).as_result()]

@@ -20,7 +20,7 @@ from ..module_utils.run.steps import run_waits
 from .hosts_of_batch import failures_on_hosts, hosts_of, said_once, troubles, with_ends
 from .hosts_of_run import known_hosts, texts_in
 from .registered import OF_BATCH, of_system, registered
-from .run_options import SYSTEM, GivenVariables, OfHost, localhost, of_batch, of_pool
+from .run_options import FAILED_TASK, SYSTEM, GivenVariables, OfHost, localhost, of_batch, of_pool
 from .settings_of_run import options_to_prepare
 from .variables import drains
 
@@ -184,7 +184,7 @@ class BatchOfRun:
 
     def failure(self) -> dict[str, Any]:
         """The failure of the task that a rescue handles. For a task of the user (`roll_of_user`), it says so."""
-        failed = failure_of(self.given("ansible_failed_task") or {}, self.given("ansible_failed_result") or {}, [])
+        failed = failure_of(self.given(FAILED_TASK) or {}, self.given("ansible_failed_result") or {}, [])
         codes = with_ends(self.variables, self._on_hosts(), failed.codes)
         found = {**failed.as_result(), "codes": codes, "batch": self.so_far.batch["name"]}
         if not self.given("roll_of_user"):

@@ -27,6 +27,12 @@ LIMITS = {task: name for name, each in table().items() for task in each.limit_of
 """The variable for the `wait_timeout` of a module, or of one with an option, or with one of this value."""
 
 
+FAILED_TASK = "ansible_failed_task"
+"""The task that a rescue handles, as Ansible gives it."""
+OF_FAILED_TASK = ("name", "action", "no_log")
+"""The fields of it that are read. Its variables may have templates that only the role of the task can fill in."""
+
+
 class GivenVariables(Protocol):
     """The values that a user has given."""
 
@@ -40,6 +46,8 @@ def given_by(templar: Any, variables: Mapping[str, Any]) -> GivenVariables:
 
     def given(name: str, /) -> Any:
         value = variables.get(name)
+        if name == FAILED_TASK and isinstance(value, Mapping):
+            value = {each: value.get(each) for each in OF_FAILED_TASK}
         if value is None or _is_result(name, value):
             return value
         if name not in without_templates:

@@ -104,7 +104,7 @@ class Place:
     parameters: Variables = field(default_factory=dict)
     """Of includes and imports. They come before facts."""
     of_roles: Variables = field(default_factory=dict)
-    """The variables of included roles, which only their tasks have. Those of an imported one count in the whole play."""
+    """The variables of included roles, for their tasks only; those of an imported one count in the whole play."""
     defaults: Variables = field(default_factory=dict)
     """The defaults of included roles."""
 

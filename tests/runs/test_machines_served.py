@@ -17,11 +17,12 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.process imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.process import Played as FleetPlayed
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.waves import Wave
 
+from tests.runs import direct, executor
 from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, SERVED, UNDO, Machines, machines, serve
 from tests.runs.shipped import rights_of_machines
 from tests.runs.test_machines import FROM, TO, codes, cordoned, is_upgraded, upgraded
 from tests.runs.turns import Killed
-from tests.runs.world import World, world
+from tests.runs.world import Driver, World, world
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json, is_ready
 from tests.sandbox.kubernetes.resources import Writing
@@ -180,7 +181,7 @@ def test_the_cordon_of_a_killed_run_is_put_back_without_a_run(found: Machines, p
     assert ended.code == 0, ended.output
     assert cordoned(found) == []
     if playbook == ABORT:
-        refused = upgraded(found)
+        refused = upgraded(found, upgrade_allow_quorum_loss=True)
         assert codes(refused) == ["aborted_on_request"], refused.output
         assert serve(found, RESUME, USER).code == 0
     again = upgraded(found)
@@ -235,3 +236,14 @@ def test_a_wrong_connection_to_the_management_cluster_is_named_before_anything_c
     assert (refused.code, codes(refused)) == (2, ["kubernetes_configuration"])
     assert "it has no context elsewhere; there is " in refused.message
     assert cordoned(found) == []
+
+
+@pytest.mark.parametrize("driver", [direct.play, executor.play])
+def test_the_cause_of_a_step_that_fails_before_the_drain_is_that_of_the_run(driver: Driver) -> None:
+    # Variables of that task have templates that only its role can fill in.
+    with world(driver) as here, machines(here, FROM, [TO], control_plane=1, workers=1) as found:
+        here.sandbox.apply(rights_of_machines(NAMESPACE))
+        found.machines["cp-1"].commands.fails["crictl pull"] = "connection refused by the registry"
+        refused = upgraded(found, upgrade_allow_quorum_loss=True)
+        assert "connection refused by the registry. Make them reachable" in refused.message, refused.output
+        assert (refused.code, cordoned(found)) == (2, [])
