@@ -247,3 +247,14 @@ def test_the_cause_of_a_step_that_fails_before_the_drain_is_that_of_the_run(driv
         refused = upgraded(found, upgrade_allow_quorum_loss=True)
         assert "connection refused by the registry. Make them reachable" in refused.message, refused.output
         assert (refused.code, cordoned(found)) == (2, [])
+
+
+def test_a_wrong_value_for_a_later_step_of_the_role_is_refused_with_the_plan() -> None:
+    with world(executor.play) as here, machines(here, FROM, [TO], control_plane=1, workers=1) as found:
+        here.sandbox.apply(rights_of_machines(NAMESPACE))
+        wrong = {"member_kubeadm_timeout": "abc", "member_kubeadm_snapshots": "many"}
+        given = found.variables(TO, USER, upgrade_allow_quorum_loss=True, **wrong)
+        refused = here.play(PLAYBOOK, given, *found.arguments, CHECK)
+        assert refused.code == 2
+        for name in wrong:
+            assert name in refused.message, refused.output
