@@ -48,7 +48,9 @@ def upgrades(
     described = Described(machines, VOLUMES, offers=WAYS[request.param], frontends_outlive=True, jobs=JOBS)
     accepted = [] if described.offers else ["instance_manager_replacement"]
     with LonghornOnLab(lab, lab.directory / "logs", described) as longhorn:
-        yield Upgrades(lab, longhorn, ansible_environment, accepted, in_place=request.param == IN_PLACE)
+        made = Upgrades(lab, longhorn, ansible_environment, accepted, in_place=request.param == IN_PLACE)
+        made.system_is(NEW)
+        yield made
 
 
 @pytest.fixture(scope="module")
