@@ -26,6 +26,9 @@ from ..opensearch.observe.look import Look
 from ..run.away_sets import AwaySets
 from ..run.output.plan_text import counted
 
+NAMED = 3
+"""The remarks of one kind that are made."""
+
 
 def members_spared(away: AwaySets, task: Task) -> Outcome:
     """Wait until an OpenSearch can spare each of these sets. The task has the arguments of its gate.
@@ -75,7 +78,7 @@ def volumes_spared(away: AwaySets, task: Task) -> Outcome:
 def judge_each(sets: Iterable[Collection[str]], judge_set: Callable[[Collection[str]], Verdict]) -> Iterator[Reason]:
     """Whether each set passes. A refused one decides, or else the first that waits. Without any set, nothing goes.
 
-    A remark on several sets is made once, on the first of them.
+    Remarks of one kind name the first sets that have them.
     """
     waits, remarks = tuple[Reason, ...](), dict[str, dict[str, Reason]]()
     for nodes in [*sets] or [()]:
@@ -89,16 +92,17 @@ def judge_each(sets: Iterable[Collection[str]], judge_set: Callable[[Collection[
             yield from found
             return
         waits = waits or found
-    yield from (_once([*same.values()]) for same in remarks.values())
+    for same in remarks.values():
+        yield from _first_of([*same.values()])
     yield from waits
 
 
-def _once(remarks: Sequence[Reason]) -> Reason:
-    first, *others = remarks
-    if not others:
-        return first
-    same = f"The same is true of {counted(len(others), 'other set')} of Kubernetes nodes."
-    return replace(first, message=f"{first.message} {same}")
+def _first_of(remarks: Sequence[Reason]) -> Iterator[Reason]:
+    *shown, last = remarks[:NAMED]
+    yield from shown
+    others = len(remarks) - NAMED
+    more = f" The same is true of {counted(others, 'other set')} of Kubernetes nodes." if others > 0 else ""
+    yield replace(last, message=f"{last.message}{more}")
 
 
 def _away_at_once(nodes: Collection[str], state: State) -> Reason:
