@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes import definitions, discovery, reviews, subresources
 from tests.sandbox.kubernetes.faults import Faults
 from tests.sandbox.kubernetes.kinds import DEFINITIONS, PODS, SERVICE_ACCOUNTS, Kinds
-from tests.sandbox.kubernetes.objects import (
-    Json,
-    Kind,
-    Refused,
-    bad_request,
-    details_of,
-    no_such_path,
-    not_found,
-    without_type,
-)
+from tests.sandbox.kubernetes.objects import Json, Kind, Refused, bad_request, details_of, no_such_path, not_found
 from tests.sandbox.kubernetes.pages import Pages
 from tests.sandbox.kubernetes.patches import merged, operated, strategic
 from tests.sandbox.kubernetes.requests import Target, is_watch, target_of
@@ -36,18 +25,6 @@ STRATEGIC, APPLY = "application/strategic-merge-patch+json", "application/apply-
 _BODIES = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 """The types of the options of a deletion."""
 _PATCHES: dict[str, Callable[[Any, Any], Any]] = {OPERATIONS: operated, MERGE: merged, STRATEGIC: strategic}
-
-
-@dataclass(frozen=True)
-class _Written(Answer):
-    """An answer whose objects were written for an earlier one."""
-
-    written: str = ""
-
-    @property
-    def text(self) -> str:
-        """See `Answer`."""
-        return self.written
 
 
 class ApiServer:
@@ -146,8 +123,7 @@ class ApiServer:
             if is_watch(request.query):
                 query = {**request.query, "fieldSelector": f"metadata.name={target.name}"}
                 return self._watch(query, target, kind)
-            item = self.resources.get(*place)
-            return _Written(200, _shown(kind, item), written=self._text(kind, item, typed=True))
+            return Answer(200, _shown(kind, self.resources.get(*place)))
         if request.method == "PUT":
             return Answer(200, _shown(kind, self.resources.replace(*place, _body(request), writing)))
         if request.method == "DELETE" and not target.subresource:
@@ -177,15 +153,10 @@ class ApiServer:
                 metadata = each["metadata"]
                 self.resources.delete(kind, metadata.get("namespace", ""), metadata["name"], _deletion(request))
         items, metadata = self._pages.cut(items, self.store.version, request.query, self.store.compacted)
+        if not kind.custom:
+            items = [{key: each[key] for key in each if key not in {"apiVersion", "kind"}} for each in items]
         listed = {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": metadata}
-        shown = items if kind.custom else [without_type(each) for each in items]
-        texts = ", ".join(self._text(kind, each, typed=kind.custom) for each in items)
-        return _Written(200, {**listed, "items": shown}, written=f'{json.dumps(listed)[:-1]}, "items": [{texts}]}}')
-
-    def _text(self, kind: Kind, item: Json, *, typed: bool) -> str:
-        """A kept object as it is sent, with its type or without."""
-        type_ = f'"kind": "{kind.kind}", "apiVersion": "{kind.api_version}", ' if typed else ""
-        return f"{{{type_}{self.store.text(item)}}}"
+        return Answer(200, {**listed, "items": items})
 
     def _watch(self, query: Mapping[str, str], target: Target, kind: Kind) -> Answer | Pending:
         watch = Watch(self.store, kind, target.namespace if kind.namespaced else "", _filter(kind, query))
@@ -290,7 +261,11 @@ def _deletion(request: Request) -> Json:
 
 
 def _shown(kind: Kind, item: Json) -> Json:
-    return {"kind": kind.kind, "apiVersion": kind.api_version, **without_type(item)}
+    return {"kind": kind.kind, "apiVersion": kind.api_version, **_without_type(item)}
+
+
+def _without_type(item: Json) -> Json:
+    return {key: value for key, value in item.items() if key not in {"kind", "apiVersion"}}
 
 
 def _deleted(kind: Kind, item: Json) -> Json:

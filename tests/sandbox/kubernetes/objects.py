@@ -159,11 +159,6 @@ def copied(item: Any) -> Any:
     return marshal.loads(marshal.dumps(item, 2))  # noqa: S302 - it is our own
 
 
-def without_type(item: Json) -> Json:
-    """The object without its kind and the version of its API."""
-    return {key: value for key, value in item.items() if key not in {"kind", "apiVersion"}}
-
-
 def timestamp(moment: float) -> str:
     """A time as Kubernetes writes a Time: whole seconds in UTC."""
     return datetime.datetime.fromtimestamp(int(moment), datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

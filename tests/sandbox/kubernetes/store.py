@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tests.sandbox.clock import Clock
-from tests.sandbox.kubernetes.objects import Json, Kind, copied, without_type
+from tests.sandbox.kubernetes.objects import Json, Kind, copied
 
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """As the API server's: no vowel, so that no words come about."""
-_MANY = 10_000
-"""Texts that are kept."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,6 @@ class Store:
         self.history: list[Change] = []
         self.listeners: list[Listener] = []
         self._objects: dict[tuple[str, str], dict[tuple[str, str], Json]] = {}
-        self._texts: dict[str, str] = {}
         self._count = 0
 
     def get(self, kind: Kind, namespace: str, name: str) -> Json | None:
@@ -63,15 +59,6 @@ class Store:
         for key in sorted(found):
             if key in found and namespace in {"", key[0]}:
                 yield found[key]
-
-    def text(self, item: Json) -> str:
-        """The fields of a kept object as JSON without the braces. Each version of an object is written once."""
-        version = item["metadata"]["resourceVersion"]
-        if version not in self._texts:
-            if len(self._texts) > _MANY:
-                self._texts.clear()
-            self._texts[version] = json.dumps(without_type(item))[1:-1]
-        return self._texts[version]
 
     def put(self, kind: Kind, item: Json) -> Json:
         """Keep a copy of an object as the next version, and give the object with its version."""
