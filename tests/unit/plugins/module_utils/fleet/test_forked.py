@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -13,13 +14,15 @@ from types import SimpleNamespace
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet import forked
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.forked import ForkedProcess
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.prepared import POLL, PreparedProcess
 
 WAITS = """
 - hosts: localhost
   gather_facts: false
+  vars: {ansible_python_interpreter: "{{ ansible_playbook_python }}"}
   tasks:
-    - ansible.builtin.pause: {seconds: 600}
+    - ansible.builtin.shell: {cmd: "echo started > started; exec sleep 600", chdir: "{{ playbook_dir }}"}
 """
 
 REFUSES_ONCE = """
@@ -54,20 +57,33 @@ def surroundings(ansible_environment: Mapping[str, str], monkeypatch: pytest.Mon
     forked._FORKS.clear()
 
 
+def waiting(folder: Path) -> ForkedProcess:
+    """A playbook whose only task has started, and runs for ten minutes.
+
+    Its worker must have written nothing for a while: Ansible's queue has a lock that a worker takes with it if the
+    interrupt comes in the instant after it has written, and its controller then waits for that lock for ever.
+    """
+    os.mkfifo(folder / "started")
+    (folder / "waits.yml").write_text(WAITS)
+    playbook = forked.started(["-i", "localhost,", "-c", "local", str(folder / "waits.yml")], dict(os.environ))
+    assert playbook is not None
+    with open(os.open(folder / "started", os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8") as started:
+        assert select.select([started], [], [], 60)[0], "The task of the playbook has not started."
+    return playbook
+
+
 @pytest.mark.usefixtures("surroundings")
 def test_several_playbooks_are_forks_of_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTEST_CURRENT_TEST")
     version = forked.started(["--version"], dict(os.environ))
     wrong = forked.started(["--no-such-option"], {**os.environ, "STATEFUL_UPGRADE_STATS_FILE": "x"})
-    (tmp_path / "waits.yml").write_text(WAITS)
-    waits = forked.started(["-i", "localhost,", "-c", "local", str(tmp_path / "waits.yml")], dict(os.environ))
+    waits = waiting(tmp_path)
     assert version is not None
     assert wrong is not None
-    assert waits is not None
     assert "ansible-playbook" in version.stdout.read()
     assert "usage: ansible-playbook" in wrong.stdout.read()
     assert (version.wait(), wrong.wait(), waits.poll()) == (0, 2, None)
-    assert next(line for line in waits.stdout if "PLAY [localhost]" in line)
+    assert "PLAY [localhost]" in next(line for line in waits.stdout if line.strip())
     waits.send_signal(signal.SIGINT)
     assert waits.wait(60)
     monkeypatch.setenv("OWN_OF_THE_TASK", "yes")
@@ -80,10 +96,7 @@ def test_a_playbook_is_followed_and_ended_without_the_process_that_has_forked_it
 ) -> None:
     """The kernel may end that one when memory is short; the upgrade goes on, and must not be left to itself."""
     monkeypatch.delenv("PYTEST_CURRENT_TEST")
-    (tmp_path / "waits.yml").write_text(WAITS)
-    waits = forked.started(["-i", "localhost,", "-c", "local", str(tmp_path / "waits.yml")], dict(os.environ))
-    assert waits is not None
-    assert next(line for line in waits.stdout if "Pausing for 600 seconds" in line)
+    waits = waiting(tmp_path)
     (forks,) = forked._FORKS
     assert forks._process is not None
     forks._process.kill()
