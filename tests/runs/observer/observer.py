@@ -126,8 +126,7 @@ class Observer(Watching[Sight]):
             self._note("uid", rules.right_pod(before, deleted, acts.uid_in(request)))
         if acts.is_on_lock(request):
             if self._wrote_lock(before, status, at):
-                self._progress = replace(progress, run=now.holder, acted=self._number)
-                self._saw_lock(at)
+                self._progress = replace(self._progress, run=now.holder, acted=self._number)
             return
         if not acts.is_act(request) or not (now is not before or 200 <= status < 300) or self._is_note(request):
             return

@@ -102,7 +102,6 @@ class OpenShiftObserver(Watching[Sight]):
         if acts.is_on_lock(request):
             if self._wrote_lock(before, status, at):
                 self._progress = replace(self._progress, run=now.holder, acted=self._number)
-                self._saw_lock(at)
             return
         if not acts.is_act(request) or request.path.startswith(OUTSIDE) or self._is_note(request):
             return

@@ -23,6 +23,8 @@ from tests.scenarios.playbook import PLAYBOOK
 
 FROM, TO = "2.19.6", "3.8.0"
 SLOW = 30.0
+RENEWALS = 5
+"""The renewal of the lock behind which allocation is restricted."""
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +116,20 @@ def lowering(_here: World, cluster: CalledCluster, _observer: Observer) -> Calla
     return behind
 
 
+def unlocking(here: World, cluster: CalledCluster, _observer: Observer) -> Callable[[Request], None]:
+    """A function for after a request: a person removes the lock behind the run's renewal that is before its act."""
+    renewed = list[Request]()
+
+    def behind(request: Request) -> None:
+        if request.method == "PATCH" and "/leases/" in request.path:
+            renewed.append(request)
+            if len(renewed) == RENEWALS:
+                with here.sandbox.client() as api:
+                    client.CoordinationV1Api(api).delete_collection_namespaced_lease(cluster.namespace)
+
+    return behind
+
+
 Happens = Callable[[World, CalledCluster, Observer], Callable[[Request], None]]
 WITH: Mapping[str, Happens] = {"going_pod_counts": evicting, "pause_ignored": pausing}
 """What happens in the run that a bug is found in."""
@@ -181,6 +197,11 @@ class Rogue:
 def test_copies_that_go_between_the_proof_and_the_deletion_are_no_fault_of_the_run(here: World) -> None:
     # Found by seed 2035.
     assert found_in_a_run(here, contextlib.nullcontext(), lowering).violations == []
+
+
+def test_an_act_directly_behind_a_renewal_of_a_lock_that_is_then_removed_is_no_fault_of_the_run(here: World) -> None:
+    # Found by seed 400166.
+    assert found_in_a_run(here, contextlib.nullcontext(), unlocking).violations == []
 
 
 def test_no_batch_starts_in_a_pause_while_there_is_no_bug(here: World) -> None:

@@ -183,7 +183,10 @@ class Watching(Generic[Seen]):
         return asking() in self.without_lock and acts.OF_RECORD.fullmatch(request.path) is not None
 
     def _wrote_lock(self, before: Seen, status: int, at: float) -> bool:
-        """Note that a run has written the lock. The result says whether it has it since."""
+        """Note that a run has written the lock. The result says whether it has it since.
+
+        The server refuses a run that writes over another version than it has read: writing is looking.
+        """
         now, run = self._now, asking()
         took = bool(now.holder) and now.holder != before.holder
         former = self._holders_of_lock.get(before.holder)
@@ -193,6 +196,7 @@ class Watching(Generic[Seen]):
         if now.holder and (took or 200 <= status < 300):
             self._renewed, self._lasts = at, self._seconds_of_lock(now.holder)
             self._holders_of_lock[now.holder] = self._holders_of_lock.get(now.holder, run)
+            self._saw_lock(at)
         return took
 
     def _seconds_of_lock(self, holder: str) -> float:

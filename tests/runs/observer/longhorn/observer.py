@@ -162,7 +162,6 @@ class LonghornObserver(Watching[Sight]):
                     self._note("lock", [f"run {now.holder} takes the lock of {before.holder}, which lives"])
                 self._progress = replace(self._progress, run=now.holder, acted=self._number)
                 self._harmed, self._done = {}, set()
-                self._saw_lock(at)
             return
         plural, name = _object_of(request)
         if (request.method, plural) == ("DELETE", "snapshots") and not 200 <= status < 300:
