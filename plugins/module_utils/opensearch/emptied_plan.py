@@ -52,8 +52,9 @@ class Emptying:
             for each, one in zip(batches, found, strict=True)
         ]
         more = {**order.more, "batches": own, "marked_nodes": sorted(self.marked)}
-        reasons = {each["name"]: str(each["reason"]) for each in batches}
-        judged = judge_emptied(self.pools, found, self.task.params["batching"], reasons)
+        reasons, given = {each["name"]: str(each["reason"]) for each in batches}, self.task.params
+        still = given["allow_quorum_loss"]
+        judged = judge_emptied(self.pools, found, given["batching"], reasons, may_stand_still=still)
         return replace(order, verdict=combine((order.verdict, judged)), more=more)
 
 

@@ -65,9 +65,18 @@ def emptied_with(batches: Iterable[Mapping[str, Any]], pools: Iterable[Pool]) ->
 
 @as_verdict
 def judge_emptied(
-    pools: Sequence[Pool], batches: Sequence[EmptiedBatch], batching: str, reasons: Mapping[str, str]
+    pools: Sequence[Pool],
+    batches: Sequence[EmptiedBatch],
+    batching: str,
+    reasons: Mapping[str, str],
+    *,
+    may_stand_still: bool = False,
 ) -> Iterator[Reason]:
-    """Whether each batch takes all members that are on its Kubernetes nodes. `reasons` are those of the batches."""
+    """Whether each batch takes all members that are on its Kubernetes nodes. `reasons` are those of the batches.
+
+    `may_stand_still` says whether a batch may take the majority of the managers. A Kubernetes node is uncordoned by a
+    run that has asked the cluster whose it is; members that wait for that node could not answer.
+    """
     if batching != BY_NODE:
         yield refused(
             "emptied_by_node",
@@ -75,6 +84,14 @@ def judge_emptied(
             "Plan with batching node (upgrade_batching), or leave tasks_emptied out.",
         )
         return
+    if may_stand_still and any(batch.kubernetes_nodes for batch in batches):
+        yield refused(
+            "emptied_standstill",
+            "Kubernetes nodes are to be emptied (tasks_emptied), and the cluster may stand still for that time"
+            " (allow_quorum_loss). A cluster that does not answer cannot get its node back.",
+            "Leave allow_quorum_loss out, which needs three manager-eligible members on different Kubernetes nodes, or"
+            " leave tasks_emptied out.",
+        )
     going = {name for batch in batches for name in batch.members}
     for pool in (pool for pool in pools if pool.by_partition and any(member.name in going for member in pool.members)):
         yield refused(

@@ -106,6 +106,7 @@ def story_of(seed: int) -> OpenSearchStory:
         options["upgrade_batching"] = "node"
         if not on_hosts and random.Random(f"{seed} emptied").random() < EMPTIED:  # noqa: S311
             options["upgrade_tasks_emptied"] = [str(TASKS)]
+            options.pop("upgrade_allow_quorum_loss", None)  # they exclude each other
     if on_hosts:
         options.pop("upgrade_wait", None)  # a run on hosts is never divided into passes
     elif random.Random(f"{seed} snapshot").random() < SAVED:  # noqa: S311

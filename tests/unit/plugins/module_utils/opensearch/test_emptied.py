@@ -110,6 +110,16 @@ def test_a_pool_by_its_partition_empties_nothing() -> None:
     assert "emptied_by_partition" in codes([found], planned(found))
 
 
+def test_no_kubernetes_node_is_emptied_where_the_cluster_may_not_answer_for_that_time() -> None:
+    # Found by seed 400584: a cluster of one member waited on its cordoned node, and no run could learn whose node it is.
+    found = with_all_on_nodes([four()], {}, NEW, ())
+    emptied = emptied_with(of_plan(planned(found[0])), found)
+    judged = judge_emptied(found, emptied, "node", {each.name: "" for each in emptied}, may_stand_still=True)
+    assert [reason.code for reason in judged.reasons] == ["emptied_standstill"]
+    none = [replace(each, kubernetes_nodes=()) for each in emptied]
+    assert judge_emptied(found, none, "node", {}, may_stand_still=True).passed
+
+
 def test_a_kubernetes_node_whose_members_cannot_go_together_is_refused_once_with_the_cause() -> None:
     (found,) = with_all_on_nodes([four()], {}, NEW, ())
     placement = Placement([frozenset({"data-2", "data-3"})], labels=["shard 0 of logs"])
