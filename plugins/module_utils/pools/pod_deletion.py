@@ -4,12 +4,32 @@ from __future__ import annotations
 
 from ..common.errors import Conflict, Refusal, Unreachable
 from ..common.task import Task
+from ..common.verdict import Verdict, waiting
+from ..common.words import duration
 from ..kubernetes.client import KubernetesClient
 from ..kubernetes.pods import list_pods, pod_path
 from ..kubernetes.state import Pod
 
 PROOF_AGE = 5.0
 """Seconds after which a proof is too old for a deletion: it is made again first, or nothing more is deleted."""
+LOOK_TIME = 10.0
+"""Seconds that the looks of a proof may take. What was seen first may be different at the end of longer ones."""
+
+
+def judge_looks(seconds: float) -> Verdict:
+    """Whether the looks of a proof were quick enough for a deletion. One of them may wait for a member that is dead."""
+    if seconds < LOOK_TIME:
+        return Verdict()
+    return Verdict(
+        (
+            waiting(
+                "looks_take_long",
+                f"It took {duration(seconds)} to look at the pods and at what runs in them, so the pods that were seen"
+                " first may have changed since.",
+                "Find out which of the servers answers so late: the API server, or the one in the pods.",
+            ),
+        )
+    )
 
 
 def delete_pod(task: Task, client: KubernetesClient, pod: Pod) -> bool:

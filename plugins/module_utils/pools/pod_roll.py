@@ -36,7 +36,7 @@ from .judge import (
     pod_is_current,
 )
 from .partition import judge_one_at_a_time, lowering
-from .pod_deletion import PROOF_AGE, delete_pod, may_be_gone
+from .pod_deletion import PROOF_AGE, delete_pod, judge_looks, may_be_gone
 from .put_back import judge_put_back
 from .quota_room import FreedSoon
 from .replacement import STAGES, ReplacementStage
@@ -103,8 +103,10 @@ def roll(
     freed = FreedSoon(task.clock)
 
     def observe() -> ObservedBatch:
+        begun = task.clock.now()
         batch = _observe(client, namespace, pools, members, questions, done.gone)
-        return replace(batch, verdict=freed.judge(batch.verdict))
+        looked = judge_looks(task.clock.now() - begun) if batch.outdated and batch.verdict.passed else Verdict()
+        return replace(batch, verdict=freed.judge(combine((batch.verdict, looked))))
 
     if task.check_mode:
         return _planned(task, observe(), questions, done)

@@ -111,7 +111,7 @@ def test_a_pool_by_its_partition_empties_nothing() -> None:
 
 
 def test_no_kubernetes_node_is_emptied_where_the_cluster_may_not_answer_for_that_time() -> None:
-    # Found by seed 400584: a cluster of one member waited on its cordoned node, and no run could learn whose node it is.
+    # Found by seed 400584: a cluster of one member waited for its cordoned node, and no run could ask whose node it is.
     found = with_all_on_nodes([four()], {}, NEW, ())
     emptied = emptied_with(of_plan(planned(found[0])), found)
     judged = judge_emptied(found, emptied, "node", {each.name: "" for each in emptied}, may_stand_still=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable, refusal
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, refused
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict, refused
+from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pod_deletion import LOOK_TIME
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.world import (
     PASSED,
     WAITING,
@@ -142,3 +143,35 @@ def test_one_pass_leaves_an_api_that_went_away_after_the_deletion_to_the_next() 
     outcome = turn(world, "data-2", params={"wait": False})
     assert (outcome.verdict.state, outcome.changed) == (State.WAITING, True)
     assert outcome.next
+
+
+class Late(Asked):
+    """A server in the pods that answers the first question late, such as one whose manager is dead."""
+
+    def __init__(self, world: World, seconds: float) -> None:
+        super().__init__(PASSED)
+        self.world, self.seconds = world, seconds
+
+    def __call__(self) -> Verdict:
+        self.world.time += self.seconds if not self.times else 0
+        return super().__call__()
+
+
+@pytest.mark.parametrize(("seconds", "looks"), [(LOOK_TIME - 1, 1), (LOOK_TIME, 2)])
+def test_pods_that_were_seen_long_before_the_end_of_the_proof_are_looked_at_again(seconds: float, looks: int) -> None:
+    # Found by seed 400474: a pod was evicted while the cluster took 20 s to answer.
+    world = World(outdated=("data-2",))
+    proof = Late(world, seconds)
+    outcome = turn(world, "data-2", proof=proof)
+    assert outcome.verdict.passed
+    assert (proof.times, len(world.deleted)) == (looks, 1)
+
+
+def test_looks_that_always_take_long_are_named() -> None:
+    world = World(outdated=("data-2",))
+    proof = Late(world, 60.0)
+    outcome = turn(world, "data-2", proof=proof, params={"wait": False})
+    assert world.deleted == []
+    (reason,) = outcome.verdict.deciding()
+    assert (reason.code, reason.state) == ("looks_take_long", State.WAITING)
+    assert reason.message.startswith("It took 1 min to look at the pods")
