@@ -109,7 +109,10 @@ class Observer(Watching[Sight]):
     def _changed_by_others(self, before: Sight) -> None:
         self._hit |= acts.taken_down(before, self._now)
         copies = {key: shard.copies for key, shard in self._now.shards.items()}
-        self._lowered |= {key for key, shard in before.shards.items() if copies.get(key, shard.copies) < shard.copies}
+        lowered = {key for key, shard in before.shards.items() if copies.get(key, shard.copies) < shard.copies}
+        self._lowered |= lowered
+        # Of a member that goes already the last copy may be left.
+        self._hit |= {name for key in lowered for name in before.shards[key].started if name in self._away}
         first, self._first = self._first, left.after_others(self._first, before, self._now)
         for key in {**first.settings, **self._first.settings}:
             if first.settings.get(key) != self._first.settings.get(key):

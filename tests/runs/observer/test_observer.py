@@ -116,6 +116,23 @@ def lowering(_here: World, cluster: CalledCluster, _observer: Observer) -> Calla
     return behind
 
 
+def lowering_late(here: World, cluster: CalledCluster, _observer: Observer) -> Callable[[Request], None]:
+    """A function for after a request: a person takes the replicas away once a member with a primary is deleted."""
+    asked, pods = list[Request](), cluster.fingerprint().pods
+    for pod in pods:
+        here.sandbox.faults.slow_stop(cluster.namespace, pod, SLOW)
+
+    def behind(request: Request) -> None:
+        name = request.path.rpartition("/")[2]
+        is_deletion = request.method == "DELETE" and name in pods
+        shards = json.loads(cluster.ask("/_cat/shards/orders?format=json")) if is_deletion and not asked else []
+        if any(each["prirep"] == "p" and each["node"] == name for each in shards):
+            asked.append(request)
+            cluster.ask("/orders/_settings", "PUT", {"index": {"number_of_replicas": 0}})
+
+    return behind
+
+
 def unlocking(here: World, cluster: CalledCluster, _observer: Observer) -> Callable[[Request], None]:
     """A function for after a request: a person removes the lock behind the run's renewal that is before its act."""
     renewed = list[Request]()
@@ -197,6 +214,11 @@ class Rogue:
 def test_copies_that_go_between_the_proof_and_the_deletion_are_no_fault_of_the_run(here: World) -> None:
     # Found by seed 2035.
     assert found_in_a_run(here, contextlib.nullcontext(), lowering).violations == []
+
+
+def test_copies_that_a_person_takes_away_while_members_go_are_no_fault_of_the_run(here: World) -> None:
+    # Found by seed 400449.
+    assert found_in_a_run(here, contextlib.nullcontext(), lowering_late).violations == []
 
 
 def test_an_act_directly_behind_a_renewal_of_a_lock_that_is_then_removed_is_no_fault_of_the_run(here: World) -> None:
