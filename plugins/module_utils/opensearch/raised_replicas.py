@@ -16,7 +16,7 @@ from ..run.begin_and_end import part_of, with_arguments
 from . import shard_allocation
 from .act.raising import RAISE_REPLICAS, has_raised, look_at_single, raise_replicas, replicas_undo, wanted_replicas
 from .judge.index_names import index_names
-from .judge.replicas import STARTING, judge_raising, judge_started, not_started, single_indices
+from .judge.replicas import STARTING, UNASSIGNED, judge_raising, judge_started, not_started, single_indices
 from .judge.replicas_back import fate_of
 from .observe.client import OpenSearchClient, connect
 from .observe.cluster import observe, observe_recoveries, read_settings
@@ -83,7 +83,7 @@ class _RaisingLooks:
         settings, state, verdict = read_settings(client), observe(client), Verdict()
         names = single_indices(state, task.params["batch"], self._wanted)
         if names:
-            single = look_at_single(client, state, names)
+            single = look_at_single(client, state, names, task.params["batch"])
             raising = judge_raising(single, self._allowed)
             verdict = raising.verdict
             # All problems are reported before anything is changed.
@@ -93,15 +93,18 @@ class _RaisingLooks:
                 settings, state = read_settings(client), observe(client)
         undo = replicas_undo(client, settings, state.uuid)
         ours = frozenset(fate_of(undo, observe_replicas(client)).names) if undo else frozenset[str]()
-        left = [copy for copy in not_started(state, ours) if copy.state == "UNASSIGNED" and not copy.primary]
+        waited = not_started(state, ours, task.params["batch"])
+        left = [copy for copy in waited if copy.state == UNASSIGNED and not copy.primary]
         stuck = explain(client, state, left) if left and not copies_move(state) else ()
-        size = observe_recoveries(client).bytes if not_started(state, ours) else 0.0
+        size = observe_recoveries(client).bytes if waited else 0.0
         return StartingLook(state, ours, verdict, size, stuck)
 
     def judge(self, look: StartingLook) -> Verdict:
         """Whether all that can get a replica has it, started."""
-        return combine((look.verdict, judge_started(look.state, look.names, look.bytes, look.explanations)))
+        going = self._task.params["batch"]
+        return combine((look.verdict, judge_started(look.state, look.names, going, look.bytes, look.explanations)))
 
     def remaining(self, look: StartingLook) -> dict[str, tuple[float, ...]]:
         """The copies and bytes that are left, so that a wait lasts as long as there is progress."""
-        return {STARTING: (float(len(not_started(look.state, look.names))), look.bytes)}
+        left = not_started(look.state, look.names, self._task.params["batch"])
+        return {STARTING: (float(len(left)), look.bytes)}

@@ -44,7 +44,7 @@ def plan_replicas(task: Task, state: ClusterState, going: Collection[str]) -> Pl
     if not wanted:
         return PlannedReplicas(state, state)
     names = single_indices(state, going, wanted)
-    raising = task.ask(lambda: judge_raising(_look(task, state, names), _allowed(task)))
+    raising = task.ask(lambda: judge_raising(_look(task, state, names, going), _allowed(task)))
     verdict = combine((raising.verdict, judge_planned_raising(raising), judge_covered(state, wanted, "raise_replicas")))
     planned = raising.as_if(state)
     result = {
@@ -63,10 +63,10 @@ def as_if_raised(task: Task, state: ClusterState) -> ClusterState:
     return plan_replicas(task, state, task.params["batch"]).state
 
 
-def _look(task: Task, state: ClusterState, names: list[str]) -> RaisingLook:
+def _look(task: Task, state: ClusterState, names: list[str], going: Collection[str]) -> RaisingLook:
     if not names:
         return RaisingLook(state, {})
-    return look_at_single(connect(task.params["opensearch"], task.params["kubernetes"]), state, names)
+    return look_at_single(connect(task.params["opensearch"], task.params["kubernetes"]), state, names, going)
 
 
 def _allowed(task: Task) -> IndexNames:

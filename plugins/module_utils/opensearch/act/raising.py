@@ -52,8 +52,13 @@ class Lowered:
     changed: bool = False
 
 
-def look_at_single(client: OpenSearchClient, state: ClusterState, names: Sequence[str]) -> RaisingLook:
-    """The data that decides whether these indices, which have no replica, can get one."""
+def look_at_single(
+    client: OpenSearchClient, state: ClusterState, names: Sequence[str], going: Collection[str] | None = None
+) -> RaisingLook:
+    """The data that decides whether these indices, which have no replica, can get one before the members in `going` go.
+
+    None means that any member may go.
+    """
     present = observe_replicas(client)
     look = RaisingLook(state, {name: present[name] for name in names if name in present})
     if not look.indices:
@@ -65,7 +70,8 @@ def look_at_single(client: OpenSearchClient, state: ClusterState, names: Sequenc
         for move in explain_moves(client, state, [copy]):
             refusing |= {(each.index, each.shard): move.refusing for name in move.shards for each in asked[name]}
     sizes = observe_sizes(client, look.indices)
-    return RaisingLook(state, look.indices, sizes, refusing, observe_disks(client), observe_limits(client))
+    down = None if going is None else state.ids(going)
+    return RaisingLook(state, look.indices, sizes, refusing, observe_disks(client), observe_limits(client), down)
 
 
 def replicas_undo(client: OpenSearchClient, settings: Settings, uuid: str = "") -> Undo | None:

@@ -29,7 +29,7 @@ IMPOSSIBLE = "replica_impossible"
 """The code of the reason why an index cannot get a replica."""
 STARTING = "replicas_starting"
 """The code of the reason to wait for replicas of a run."""
-STARTED = "STARTED"
+STARTED, UNASSIGNED = "STARTED", "UNASSIGNED"
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class RaisingLook:
     """The deciders that say no to a shard, by the name of each other data member."""
     disks: Disks = field(default_factory=Disks)
     limits: ReplicaLimits = field(default_factory=ReplicaLimits)
+    going: frozenset[str] | None = None
+    """The members that go, by id; None if any may. A shard on another one is not away, with or without a replica."""
 
     def copies(self) -> list[ShardCopy]:
         """The only copies of these indices."""
@@ -114,14 +116,14 @@ def judge_raising(look: RaisingLook, allowed: Container[str] = ()) -> Raising:
         if cause := _own_cause(index):
             causes[cause].add(index.name)
     open_to: dict[ShardCopy, list[str]] = {}
-    for copy in look.copies():
+    for copy in (each for each in look.copies() if not _own_cause(look.indices[each.index])):
         shard = (copy.index, copy.shard)
-        if _own_cause(look.indices[copy.index]):
-            continue
         if copy.state != STARTED or shard not in look.refusing or (shard not in look.sizes and _takes_room(look, copy)):
             unknown.add(copy.index)
             continue
         names, cause = _open_to(look, copy)
+        if not names and look.going is not None and copy.member not in look.going:
+            continue
         if not names:
             causes[cause].add(copy.index)
         open_to[copy] = names
@@ -336,20 +338,30 @@ def judge_planned_raising(raising: Raising) -> Iterator[Reason]:
         )
 
 
-def not_started(state: ClusterState, names: Collection[str]) -> list[ShardCopy]:
-    """The copies of these indices that are not started yet."""
-    return [copy for copy in state.copies if copy.index in names and not state.serves(copy)]
+def not_started(state: ClusterState, names: Collection[str], going: Collection[str]) -> list[ShardCopy]:
+    """The copies of these indices that are not started yet, and are needed when one of the members in `going` is away.
+
+    A replica of a shard on another member may have no place before more members run the version of that one.
+    """
+    down = state.ids(going)
+    stays = {(c.index, c.shard) for c in state.copies if c.primary and state.serves(c) and c.member not in down}
+    left = [copy for copy in state.copies if copy.index in names and not state.serves(copy)]
+    return [copy for copy in left if copy.state != UNASSIGNED or (copy.index, copy.shard) not in stays]
 
 
 @as_verdict
 def judge_started(
-    state: ClusterState, names: Collection[str], bytes_left: float, explanations: Collection[Explanation] = ()
+    state: ClusterState,
+    names: Collection[str],
+    going: Collection[str],
+    bytes_left: float,
+    explanations: Collection[Explanation] = (),
 ) -> Iterator[Reason]:
-    """Whether all copies of the indices that got a replica are started.
+    """Whether all copies of the indices that got a replica are started which the members in `going` need to go.
 
     `explanations` are those of replicas that are on no member, made while no copy moved.
     """
-    left = not_started(state, names)
+    left = not_started(state, names, going)
     shards = len({(copy.index, copy.shard) for copy in state.copies if copy.index in names})
     if left:
         size = f", {size_text(bytes_left)} to copy" if 0 < bytes_left < math.inf else ""

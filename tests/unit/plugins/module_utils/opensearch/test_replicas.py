@@ -12,6 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
     Raising,
     RaisingLook,
     judge_raising,
+    judge_started,
     single_indices,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.disk import (
@@ -116,6 +117,29 @@ def test_deciders_are_named_with_the_members_that_they_refuse() -> None:
     refused = judge_raising(look({"a": 1}, {"m0": 9, "m1": 9, "m2": 9}, refusing=says))
     assert "no other member takes it (disk_threshold on 1, filter on 2)" in causes(refused)
     assert "there is no other data member" in causes(judge_raising(look({"a": 1}, {"m0": 9}, refusing={})))
+
+
+def test_a_shard_on_a_member_that_stays_up_needs_no_place() -> None:
+    # Found by seed 400240: after an abort the only upgraded member held a shard, which no older one takes.
+    older = {"m1": frozenset({"node_version"}), "m2": frozenset({"node_version"})}
+    seen = look({"a": 1}, {"m0": 9, "m1": 9, "m2": 9}, refusing=older)
+    other = ShardCopy("a", 1, primary=True, state="STARTED", member="m1")
+    sizes, says = {**seen.sizes, ("a", 1): 1}, {**seen.refusing, ("a", 1): {"m0": frozenset[str](), "m2": frozenset()}}
+    both = replace(seen, state=replace(seen.state, copies=(*seen.state.copies, other)), sizes=sizes, refusing=says)
+    assert "no other member takes it (node_version on 2)" in causes(judge_raising(both))
+    raising = judge_raising(replace(both, going=frozenset({"m1", "m2"})))
+    assert raising.verdict.passed
+    assert list(raising.places) == [("a", 1)]
+
+
+def test_only_replicas_that_the_members_which_go_need_are_waited_for() -> None:
+    state = look({"a": 1}, {"m0": 9, "m1": 9, "m2": 9}).state
+    replica = ShardCopy("a", 0, primary=False, state="UNASSIGNED", member=None)
+    without = replace(state, copies=(*state.copies, replica))
+    assert judge_started(without, {"a"}, ["m1", "m2"], 0).passed
+    assert [each.code for each in judge_started(without, {"a"}, ["m0"], 0).deciding()] == ["replicas_starting"]
+    coming = replace(state, copies=(*state.copies, replace(replica, state="INITIALIZING", member="m1")))
+    assert not judge_started(coming, {"a"}, ["m1", "m2"], 0).passed
 
 
 def test_more_shards_than_the_cluster_takes_are_refused() -> None:
