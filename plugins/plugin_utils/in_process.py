@@ -36,6 +36,7 @@ from .batch_of_run import batch_of_run
 from .connection_inputs import unanswered
 from .fleet_of_run import FleetOfRun
 from .inputs_of_run import options_of_inputs
+from .machine_of_run import options_of_machine
 from .of_run import Run, words_of_notice
 from .pausable_gates import lock_of_gate
 from .run_options import ALL, ASKED, NONE, SYSTEM, as_list, given_by, given_options
@@ -152,6 +153,7 @@ class InProcessAction(ActionBase):
             found |= options_of_playbook(name, own, given, run)
             found |= options_of_step(name, own, given, variables)
             found |= options_of_silences(name, own, given, variables)
+            found |= options_of_machine(name, own, given, variables)
             found |= FleetOfRun(given, variables).options(name, own)
             batch = batch_of_run(variables, given)
             if batch is not None:
