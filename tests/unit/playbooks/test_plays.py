@@ -35,7 +35,7 @@ def test_a_play_leaves_nothing_of_its_course_to_the_settings_of_the_user(play: d
 @pytest.mark.parametrize("play", list(plays()))
 def test_a_play_on_the_controller_becomes_nobody(play: dict[str, Any]) -> None:
     local = play.get("connection") == "local"
-    named = ("upgrade_groups", "roll_group", "stateful_upgrade_batches")
+    named = ("upgrade_groups", "hosts_of_play")
     assert local or any(each in play["hosts"] for each in named) or play["hosts"] == GROUP
     assert play.get("become") is (False if local else None)
 
