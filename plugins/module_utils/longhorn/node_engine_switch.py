@@ -18,7 +18,7 @@ from ..run.lock.lock_watch import Writers
 from .act.changes import At, judge_runs
 from .act.putting_back import Return
 from .act.snapshots import Cleaning
-from .judge.interruptions import before, interrupted
+from .judge.interruptions import before, interrupted, without_earlier_moves
 from .judge.preflight import UNKNOWN_VERSIONS, UNLISTED_IMAGES
 from .judge.reasons import REPLACEMENT, WITHOUT_SNAPSHOT, image_changed, node_emptied
 from .judge.recurring_jobs import QUIET, SETTLES
@@ -179,7 +179,8 @@ class _Switch:
 
     def _watch(self, seen: Longhorn) -> bool:
         """Note the volumes that were interrupted, and report each at once. The result says whether there are any."""
-        self.earlier = {**before(seen, self.node), **self.earlier}
+        earlier = {**before(seen, self.node), **self.earlier}
+        self.earlier = {**without_earlier_moves(seen, self.node, self.image, earlier)}
         for name, reason in interrupted(seen, self.node, self.earlier):
             if name not in self.harmed:
                 self.harmed[name] = reason

@@ -9,6 +9,7 @@ mount, the time of that (`remountRequestedAt`, `controller/volume_controller.go`
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from ...common.verdict import Reason, refused
 from ...common.words import enumerate_few
@@ -47,6 +48,23 @@ def before(seen: Longhorn, name: str) -> Before:
     return {**now, **noted}
 
 
+def without_earlier_moves(seen: Longhorn, node: str, image: str, earlier: Before) -> Before:
+    """The attachments, with share managers where they are now as long as nothing of the node was replaced: one also
+    moves when its own node is drained.
+
+    `image` is the one that the node is to run; empty if its engines are only moved away.
+    """
+    running = seen.running_managers.get(node)
+    if running is None or (image and running.image == image):
+        return earlier
+    found = dict(earlier)
+    for name, then in earlier.items():
+        volume = seen.volumes.get(name)
+        if volume is not None and _move_of_share(seen, volume, then):
+            found[name] = replace(attached_now(seen, volume), remounted=then.remounted)
+    return found
+
+
 def interrupted(seen: Longhorn, node: str, earlier: Before) -> Iterator[tuple[str, Reason]]:
     """The volumes that have been interrupted since, by name. One that its workload has released does not count."""
     for name, then in sorted(earlier.items()):
@@ -60,8 +78,7 @@ def _move_of_share(seen: Longhorn, volume: Volume, then: Attached) -> str:
     """The move of a shared volume, which is detached for it; empty if there was none.
 
     Its pods stay where they are: only its share manager has moved. Longhorn ends that of a faulted volume, and starts
-    another one on any node (`isShareManagerRequiredForVolume` in `controller/share_manager_controller.go`). One that
-    has moved between two runs is no evidence, since it also does so when its node is drained.
+    another one on any node (`isShareManagerRequiredForVolume` in `controller/share_manager_controller.go`).
     """
     attachment = seen.attachment_of.get(volume.name)
     shared = attachment is not None and SHARE_TICKET in attachment.types

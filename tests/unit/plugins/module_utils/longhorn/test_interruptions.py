@@ -12,6 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.ga
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.preflight import preflight
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.reasons import REPLACEMENT
 
+from tests.sandbox.kubernetes.kinds import PODS
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.longhorn.description import QUICK, Described, Machine, Volume
 from tests.sandbox.longhorn.kinds import ATTACHMENTS, MANAGERS, NODES, VOLUMES
@@ -69,6 +70,31 @@ def test_a_shared_volume_whose_share_manager_comes_back_on_another_node_is_named
     assert driver.longhorn.volume("vol-1")["spec"]["nodeID"] == "n1"
     assert lost(driver) == [("vol-1", INTERRUPTED)]
     assert driver.switch(state="restored").verdict.passed
+
+
+@pytest.mark.parametrize("killed", [True, False], ids=["between two runs", "in the run"])
+def test_a_share_manager_that_moves_before_the_instance_manager_is_replaced_is_no_interruption(
+    drive: type[Driver], killed: bool
+) -> None:
+    driver = drive(outliving(Volume("vol-1", SPREAD, "n2", access="rwx"), Volume("vol-2", SPREAD, "n3")))
+    longhorn, share = driver.longhorn, "share-manager-vol-1"
+
+    def drained() -> None:
+        longhorn.objects.delete(PODS, share)
+
+    if killed:
+        driver.guard = Killing(at=lambda: driver.snapshots() > 1)
+        with pytest.raises(Killed):
+            driver.switch("n2")
+        drained()
+        assert longhorn.until(lambda: longhorn.volume("vol-1")["status"].get("currentNodeID") == "n1")
+        driver.run, driver.guard = "run-2", None
+    else:
+        longhorn.faults.when(VOLUMES, lambda item: bool(item["spec"].get("engineNodeID")), drained)
+    assert driver.switch("n2").verdict.passed, driver.said
+    assert longhorn.volume("vol-1")["spec"]["nodeID"] == "n1"
+    assert driver.images()["n2"] == "v1.12.0"
+    assert lost(driver) == []
 
 
 def test_the_next_run_does_not_take_the_acceptance_for_that_of_an_interruption(drive: type[Driver]) -> None:
