@@ -8,6 +8,7 @@ from tests.sandbox.kubernetes.controllers.work import Durations, Place
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, PODS, SECRETS
 from tests.sandbox.kubernetes.kubelet.behaviour import Behaviour, Switches
 from tests.sandbox.kubernetes.kubelet.commands import NoSuchProgram
+from tests.sandbox.kubernetes.kubelet.images import Images
 from tests.sandbox.kubernetes.kubelet.pod import PodWorker
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.kubernetes.resources import Resources
@@ -23,7 +24,7 @@ class Kubelets:
         self._resources, self._nodes, self._behaviour, self._durations = resources, nodes, behaviour, durations
         self.switches = Switches()
         self._workers: dict[str, PodWorker] = {}
-        self._images: dict[str, set[str]] = {}
+        self._images: dict[str, Images] = {}
         resources.store.listeners.append(self._changed)
 
     def _changed(self, change: Change) -> None:
@@ -50,7 +51,7 @@ class Kubelets:
         ended = pod["status"].get("phase") in {"Succeeded", "Failed"}
         if node in self._nodes.dead or ended:
             return
-        images = self._images.setdefault(node, set())
+        images = self._images.setdefault(node, Images(self._resources, node))
         worker = PodWorker(self._resources, self._behaviour, self.switches, self._durations, images, pod)
         self._workers[worker.uid] = worker
         self._resources.store.clock.later(self._durations.control, worker.begin)

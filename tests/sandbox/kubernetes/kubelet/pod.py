@@ -10,6 +10,7 @@ from tests.sandbox.kubernetes.controllers.work import Durations, Recorder
 from tests.sandbox.kubernetes.kinds import PODS
 from tests.sandbox.kubernetes.kubelet.behaviour import Behaviour, Switches
 from tests.sandbox.kubernetes.kubelet.container import Container
+from tests.sandbox.kubernetes.kubelet.images import Images
 from tests.sandbox.kubernetes.kubelet.mounts import Mounts
 from tests.sandbox.kubernetes.kubelet.needs import missing_volume
 from tests.sandbox.kubernetes.objects import Json, Refused, controller_of, seconds_of, timestamp
@@ -30,7 +31,7 @@ class PodWorker:
         behaviour: Behaviour,
         switches: Switches,
         durations: Durations,
-        images: set[str],
+        images: Images,
         pod: Json,
     ) -> None:
         self.resources, self.behaviour, self.switches, self.durations = resources, behaviour, switches, durations

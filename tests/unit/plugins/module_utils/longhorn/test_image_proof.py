@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
@@ -43,6 +44,14 @@ def test_a_node_that_does_not_name_the_image_proves_it_with_a_pod_that_is_remove
     assert list(throw_away(driver)) == []
     made = [path for method, path in driver.api.asked if method == "POST" and path.endswith("/pods")]
     assert len(made) == 2, "the one that was turned away, and the one that was made"
+
+
+def test_longhorn_itself_upgrades_a_node_on_which_a_pod_has_proven_the_image(drive: type[Driver]) -> None:
+    described = replace(silent_about_n2().described, offers="design", frontends_outlive=True)
+    driver = drive(Longhorn(described, pace=QUICK))
+    planned = driver.plan(accept_unverified=[])
+    assert (planned.verdict.reasons, planned.more["unlisted"]) == ((), ["n2"])
+    assert driver.switch("n2", accept_unverified=[]).verdict.passed, driver.said
 
 
 def test_an_image_that_cannot_be_pulled_is_refused_with_its_node(drive: type[Driver]) -> None:
