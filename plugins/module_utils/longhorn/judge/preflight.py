@@ -15,6 +15,7 @@ from .interruptions import interrupted_before
 from .reasons import (
     REPLACEMENT,
     WITHOUT_SNAPSHOT,
+    backing_image_left,
     backing_images,
     disks_wait,
     engine_node_unknown,
@@ -125,7 +126,11 @@ def _of_node(seen: Longhorn, node: Node, image: str, accepted: Collection[str]) 
         yield from backing_images(seen, name)
         if seen.upgrades.kinds is None and not node.mark and name in seen.running_managers:
             yield from disks_wait(node)
-    yield from _of_detached(seen, name, accepted, replaces=bool(old and (held or attached)))
+    replaces = bool(old and (held or attached))
+    yield from _of_detached(seen, name, accepted, replaces=replaces)
+    if old and not replaces:
+        there = (each for each in seen.volumes_on.get(name, ()) if each.backing_image)
+        yield from (backing_image_left(each, name) for each in there)
     jobs = [each.name for each in jobs_at(seen, name)]
     if jobs:
         said = f"Recurring jobs are suspended while node {name} is changed: {enumerate_few(jobs)}."

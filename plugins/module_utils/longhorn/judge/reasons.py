@@ -127,6 +127,20 @@ def backing_images(seen: Longhorn, node: str) -> Iterator[Reason]:
             )
 
 
+def backing_image_left(volume: Volume, node: str) -> Reason:
+    """The remark on a detached volume with a backing image where Longhorn replaces the instance manager by itself."""
+    said = (
+        f"Volume {volume.name} has backing image {volume.backing_image} and is detached. Its replica on node {node} does"
+        " not start once Longhorn has replaced the instance manager there: Longhorn 1.12 has removed the backing images"
+        " of the v2 data engine."
+    )
+    remedy = (
+        "Attach the volume and back it up while the instance manager of another version runs at one of its replicas;"
+        " then delete it, and restore the backup."
+    )
+    return remark("backing_image_left", said, remedy)
+
+
 def not_accepted(node: str, volumes: list[str], instances: list[str]) -> Reason:
     """The refusal to replace an instance manager in which something runs."""
     what = f"volumes {enumerate_few(volumes)} are attached" if volumes else f"{enumerate_few(instances)} run"

@@ -211,6 +211,19 @@ def test_each_blocker_is_named(code: str, spoil: Callable[[Longhorn], Longhorn],
     assert codes(spoil(world(S1)))[code] is state
 
 
+def test_a_detached_volume_with_a_backing_image_is_named_where_longhorn_replaces_by_itself() -> None:
+    attached = with_volume(world({"vol-1": ("n1", SPREAD)}), "vol-1", backing_image="golden")
+    assert "backing_image_left" not in codes(attached)
+    seen = with_volume(attached, "vol-1", state="detached", node="", robustness="")
+    empty = tuple(replace(each, instances=()) for each in seen.managers)
+    seen = replace(seen, engines=(), frontends=(), managers=empty)
+    found = [each for each in preflight(seen, NODES, NEW, ACCEPTED).reasons if each.code == "backing_image_left"]
+    assert [each.state for each in found] == [State.PASSED] * 3
+    assert "Volume vol-1 has backing image golden and is detached. Its replica on node n1 does" in found[0].message
+    done = with_managers(seen, "n1", manager("n1", NEW))
+    assert len([each for each in preflight(done, NODES, NEW, ACCEPTED).reasons if each.code == found[0].code]) == 2
+
+
 def test_all_blockers_are_told_at_once() -> None:
     seen = with_volume(world({**F1, "vol-4": ("n2", ("n2", "n3"))}), "vol-4", frontend="ublk")
     found = codes(with_volume(seen, "vol-2", robustness="degraded"), frozenset())
