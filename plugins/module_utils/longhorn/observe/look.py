@@ -28,8 +28,8 @@ from .kinds import (
     SETTINGS,
     SNAPSHOTS,
     VOLUMES,
-    path_of,
 )
+from .listing import all_objects
 from .state import KubernetesNode, Longhorn
 
 _MANAGER = "instance-manager"
@@ -62,12 +62,12 @@ def look(client: KubernetesClient, namespace: str) -> Longhorn:
 
     def listed(kind: str) -> tuple[Any, ...]:
         called, read = _READ[kind]
-        return all_of(called, client.list(path_of(namespace, kind)), read, client.kept)
+        return all_of(called, all_objects(client, namespace, kind), read, client.kept)
 
     managers = listed(INSTANCE_MANAGERS)
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         asked = {kind: pool.submit(listed, kind) for kind in _READ if kind != INSTANCE_MANAGERS}
-        snapshots = pool.submit(client.list, path_of(namespace, SNAPSHOTS), RUN)
+        snapshots = pool.submit(all_objects, client, namespace, SNAPSHOTS, RUN)
         kubernetes_nodes = pool.submit(_kubernetes_nodes, client)
         found = {kind: each.result() for kind, each in asked.items()}
         ours = all_of("Snapshot", snapshots.result(), reading.snapshot, client.kept)

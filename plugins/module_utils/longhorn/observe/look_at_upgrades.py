@@ -7,7 +7,7 @@ from dataclasses import replace
 from ...kubernetes.answers import all_of
 from ...kubernetes.client import KubernetesClient
 from . import upgrades
-from .kinds import path_of
+from .listing import all_objects
 from .look import look
 from .state import Longhorn
 from .upgrades import CONTROLS, INSTANCE_MANAGER_UPGRADES, MANAGERS, NODE_UPGRADES, UpgradeKinds, Upgrades
@@ -31,14 +31,14 @@ def upgrades_of(client: KubernetesClient, namespace: str, kinds: UpgradeKinds) -
     """
     if kinds is UpgradeKinds.DATA_ENGINE_UPGRADES:
         # The object of a node is read first, because the word of its manager counts.
-        items = client.list(path_of(namespace, NODE_UPGRADES))
+        items = all_objects(client, namespace, NODE_UPGRADES)
         nodes = all_of("NodeDataEngineUpgrade", items, upgrades.node_upgrade)
-        items = client.list(path_of(namespace, MANAGERS))
+        items = all_objects(client, namespace, MANAGERS)
         managers = all_of("DataEngineUpgradeManager", items, upgrades.manager)
         return Upgrades(kinds, upgrades.with_node_upgrades(managers, nodes))
-    items = client.list(path_of(namespace, CONTROLS))
+    items = all_objects(client, namespace, CONTROLS)
     controls = all_of("InstanceManagerUpgradeControl", items, upgrades.control)
-    items = client.list(path_of(namespace, INSTANCE_MANAGER_UPGRADES))
+    items = all_objects(client, namespace, INSTANCE_MANAGER_UPGRADES)
     found = all_of("InstanceManagerUpgrade", items, upgrades.instance_manager_upgrade)
     current, counted = controls[0] if controls else ("", {})
     return Upgrades(kinds, found, current, counted)

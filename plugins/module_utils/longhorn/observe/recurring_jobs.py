@@ -23,6 +23,7 @@ from ...kubernetes.client import KubernetesClient
 from ...kubernetes.conditions import UNKNOWN, conditions
 from ...run.undo.undo_annotation import UNDO
 from .kinds import CRON_JOBS, JOB_OF_CRON_JOB, JOBS, RECURRING_JOBS, path_of
+from .listing import all_objects
 from .state import Longhorn, RecurringWork
 
 
@@ -111,7 +112,7 @@ def look_with_jobs(
         Refusal: an answer cannot be had or understood, or no Longhorn is in this namespace.
     """
     seen = look(client, namespace)
-    jobs = all_of("RecurringJob", client.list(path_of(namespace, RECURRING_JOBS)), recurring_work)
+    jobs = all_of("RecurringJob", all_objects(client, namespace, RECURRING_JOBS), recurring_work)
     items = client.list(path_of(namespace, CRON_JOBS), JOB_OF_CRON_JOB)
     known = with_cron_jobs(jobs, all_of("CronJob", items, started_jobs))
     # The template of these Jobs has no labels (`newCronJob`), so all Jobs of the namespace are asked for.

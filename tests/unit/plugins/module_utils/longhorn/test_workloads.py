@@ -100,6 +100,17 @@ def test_nothing_is_changed_so_nothing_has_to_be_put_back(drive: type[Driver]) -
     assert asked(driver, "ready", "n1").more == {"workloads": {}}
 
 
+@pytest.mark.parametrize("kind", ["enginefrontends", "instancemanagers", "snapshots", "recurringjobs"])
+def test_a_kind_that_the_api_server_does_not_know_is_named_with_the_version_that_has_it(
+    drive: type[Driver], kind: str
+) -> None:
+    driver = drive(three(Volume("orders", ("n1", "n2"))))
+    driver.longhorn.kubernetes.server.faults.answer(404, "GET", f"/{kind}$", times=20)
+    (reason,) = (driver.switch("n1") if kind == "recurringjobs" else asked(driver, "asked", "n1")).verdict.deciding()
+    assert reason.code == "longhorn_kind_missing"
+    assert f"does not know {kind} of the group longhorn.io, which Longhorn 1.12 has." in reason.message
+
+
 def test_consent_covers_what_may_be_lost() -> None:
     own = {"system": "opensearch", "namespace": "search", "opensearch": {"password": "not-for-any-eyes"}}
     given = {**own, **CONSENTS, "allow_single_copy": ["a", "b"], "allow_quorum_loss": True}
