@@ -38,14 +38,16 @@ def run_of(node: Node) -> str:
 def before(seen: Longhorn, name: str) -> Before:
     """The volumes that the change of a node may interrupt, as they were when the run that started it first saw them.
 
-    It is noted on the snapshots of that run. Volumes without one are as they are now.
+    It is noted on the snapshots of that run. Volumes without one are as they are now. A standby volume serves no
+    workload, so nothing is interrupted with it.
     """
     node = seen.nodes.get(name)
     run = run_of(node) if node else ""
     noted = {each.volume: each.attached for each in seen.snapshots if run and each.run == run and each.attached}
     served = [each for each in exposed(seen, name) if not is_attached_for_snapshot(seen, each)]
     now = {each.name: attached_now(seen, each) for each in served if each.robustness != FAULTED}
-    return {**now, **noted}
+    standby = {each.name for each in seen.v2_volumes if each.standby}
+    return {volume: each for volume, each in {**now, **noted}.items() if volume not in standby}
 
 
 def without_earlier_moves(seen: Longhorn, node: str, image: str, earlier: Before) -> Before:
