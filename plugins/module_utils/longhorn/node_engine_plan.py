@@ -87,7 +87,7 @@ def _blockers(task: Task, way: SwitchMethod, seen: Longhorn, image: str) -> Verd
         nodes += going
     accepted = {*params["accept_unverified"], *way.accepted}
     reasons = preflight(seen, nodes, image, accepted, params["extra_replicas"]).reasons
-    return combine((*verdicts, Verdict(tuple(each for each in reasons if each.code not in way.excused))))
+    return combine((*verdicts, Verdict(tuple(each for each in reasons if (each.state, each.code) not in way.excused))))
 
 
 def _volumes(seen: Longhorn) -> dict[str, list[str]]:

@@ -12,7 +12,7 @@ from functools import partial
 
 from ..common.errors import refusal
 from ..common.reading import listed, text
-from ..common.verdict import Reason, Verdict
+from ..common.verdict import Reason, State, Verdict
 from ..kubernetes.answers import reading
 from ..kubernetes.client import KubernetesClient
 from ..kubernetes.rights import Right
@@ -54,8 +54,8 @@ class SwitchMethod:
     """The further blockers of switching these nodes to an image. It is pure."""
     take_back: Callable[[At, Collection[str]], list[Reason]] = lambda _at, _keep: []
     """Starts to take back what runs have started, except for some nodes. The result says what is waited for."""
-    excused: frozenset[str] = frozenset()
-    """The codes of blockers of a switch from outside that do not apply to this method."""
+    excused: frozenset[tuple[State, str]] = frozenset()
+    """The states and codes of blockers of a switch from outside that do not apply to this method."""
     accepted: frozenset[str] = frozenset()
     """The unverified steps of a switch from outside that this method does not make, so no one has to accept them."""
     rights: tuple[Right, ...] = ()
@@ -80,7 +80,7 @@ def _of_upgrades(seen: Longhorn, node: str) -> Shown:
     }
 
 
-def _by_longhorn(name: str, kinds: UpgradeKinds, excused: frozenset[str] = frozenset()) -> SwitchMethod:
+def _by_longhorn(name: str, kinds: UpgradeKinds, excused: frozenset[tuple[State, str]] = frozenset()) -> SwitchMethod:
     return SwitchMethod(
         name=name,
         kinds=frozenset(kinds.value),
@@ -111,8 +111,14 @@ INSTANCE_MANAGER_UPGRADES = _by_longhorn(
     # The image of the only instance manager of a node is changed in its place.
     "instance_manager_upgrades",
     UpgradeKinds.INSTANCE_MANAGER_UPGRADES,
-    # Engines of standby volumes are left where they are.
-    frozenset({"system_not_upgraded", "manager_missing", "frontend_disabled"}),
+    # Engines of standby volumes, which are refused, are left where they are; those without a frontend otherwise are not.
+    frozenset(
+        {
+            (State.REFUSED, "system_not_upgraded"),
+            (State.WAITING, "manager_missing"),
+            (State.REFUSED, "frontend_disabled"),
+        }
+    ),
 )
 """With the kinds of v1.13, whose names are unverified."""
 

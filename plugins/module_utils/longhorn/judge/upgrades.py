@@ -24,7 +24,7 @@ from .leftovers import left_by_another, left_by_run
 from .reasons import POD_EVENTS, engine_stays, node_unfit, node_unknown
 from .stages import Act, SwitchStage, SwitchStep, WantedSwitch, add_replicas
 from .stalls import causes
-from .volumes import is_whole, judge_copies, not_whole, rebuilds, touched
+from .volumes import immovable, is_whole, judge_copies, not_whole, rebuilds, touched
 
 STAGES: Mapping[str, SwitchStage] = {
     UNDEFINED: SwitchStage.UNDEFINED,
@@ -158,7 +158,8 @@ def _begin(seen: Longhorn, wanted: WantedSwitch) -> SwitchStep:
     unfit = Verdict(tuple(reason for each in nodes for reason in node_unfit(seen, seen.nodes[each])))
     # Where no instance manager runs, only the upgrade brings replicas back.
     ill = Verdict(tuple(reason for each in nodes if each in seen.running_managers for reason in not_whole(seen, each)))
-    blocked = combine((unfit, ill, *(judge_copies(seen, each) for each in nodes)))
+    fixed = Verdict(tuple(reason for each in nodes for reason in _fixed(seen, each)))
+    blocked = combine((unfit, ill, fixed, *(judge_copies(seen, each) for each in nodes)))
     if not blocked.passed:
         return SwitchStep(SwitchStage.UNDEFINED, (), blocked)
     asked = f"the engine of node {nodes[0]}" if len(nodes) == 1 else f"the engines of {enumerate_few(nodes)}"
@@ -168,6 +169,14 @@ def _begin(seen: Longhorn, wanted: WantedSwitch) -> SwitchStep:
         # Longhorn v1.13 keeps the replicas of the node, and puts a failed upgrade right; the design does neither.
         acts = [Act("keep_replicas", wanted.node), *(Act("note_node", each) for each in nodes), *acts]
     return SwitchStep(SwitchStage.UNDEFINED, tuple(acts), Verdict((waiting("upgrade_made", said, about=wanted.node),)))
+
+
+def _fixed(seen: Longhorn, node: str) -> Iterator[Reason]:
+    """The reasons for which Longhorn could not move an engine away. v1.13 leaves those of standby volumes."""
+    leaves_standby = seen.upgrades.kinds is UpgradeKinds.INSTANCE_MANAGER_UPGRADES
+    for each in touched(seen, node):
+        if each.home == node and not (leaves_standby and each.standby):
+            yield from immovable(each)
 
 
 def _of_one_upgrade(seen: Longhorn, wanted: WantedSwitch) -> tuple[str, ...]:

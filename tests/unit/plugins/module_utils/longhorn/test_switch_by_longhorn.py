@@ -97,6 +97,32 @@ def test_the_way_is_never_a_guess(offered: set[str], code: str) -> None:
 
 
 @pytest.mark.parametrize("kinds", [DESIGN, NEWER])
+def test_a_volume_that_is_attached_for_maintenance_is_waited_for_before_longhorn_is_asked(
+    drive: type[Driver], kinds: str
+) -> None:
+    driver = drive(offering(kinds, Volume("vol-1", SPREAD, "n1", hidden=True)))
+    (reason,) = driver.plan(accept_unverified=[], wait=False).verdict.deciding()
+    assert (reason.code, reason.state) == ("frontend_disabled", State.WAITING)
+    (reason,) = switch(driver, "n1", wait=False).verdict.deciding()
+    assert (reason.code, made(driver, kinds)) == ("frontend_disabled", [])
+    driver.longhorn.detach("vol-1")
+    driver.longhorn.clock.advance(20)
+    assert switch(driver, "n1").verdict.passed, driver.said
+
+
+def test_an_engine_of_a_standby_volume_stays_where_it_is_with_longhorn_1_13(drive: type[Driver]) -> None:
+    standby = Volume("vol-1", SPREAD, "n1", standby=True)
+    driver = drive(offering(NEWER, standby))
+    assert driver.plan(accept_unverified=[], wait=False).verdict.passed
+    assert switch(driver, "n1").verdict.passed, driver.said
+    other = drive(offering(DESIGN, standby))
+    assert {each.code for each in other.plan(accept_unverified=[], wait=False).verdict.deciding()} == {
+        "frontend_disabled"
+    }
+    assert {each.code for each in switch(other, "n1", wait=False).verdict.deciding()} == {"frontend_disabled"}
+
+
+@pytest.mark.parametrize("kinds", [DESIGN, NEWER])
 @pytest.mark.parametrize("volumes", [S1, S2, S3], ids=["S1", "S2", "S3"])
 def test_the_succeeding_cases_of_the_design_are_completed(
     drive: type[Driver], kinds: str, volumes: tuple[Volume, ...]
