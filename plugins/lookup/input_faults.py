@@ -59,9 +59,11 @@ from ansible.playbook.role.definition import RoleDefinition
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.vars import load_extra_vars
 
+from ..module_utils.common.words import unique
 from ..module_utils.run.steps import faults_of_steps, faults_of_steps_asked_for
 from ..plugin_utils.approval_inputs import faults_of_approvals
 from ..plugin_utils.connection_inputs import listed
+from ..plugin_utils.input_values import which_is_meant
 from ..plugin_utils.inputs import (
     GROUPS,
     OPENSEARCH_ROLE,
@@ -91,7 +93,10 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
         own, request = dict(variables or {}), kwargs.get("request") or {"variables": {}}
         all_variables = {**request["variables"], **own}
         system = str(self._templar.template(all_variables.get(SYSTEM, OPENSEARCH_ROLE)))
-        entries = specified(system)
+        try:
+            entries = specified(system)
+        except AnsibleLookupError as error:
+            return [str(error)]
         found: list[str] = []
         for playbook in terms:
             takes = options_of(str(playbook), entries)
@@ -176,9 +181,9 @@ def _entries(role: str) -> dict[str, Options]:
         places = list(import_module(f"ansible_collections.{collection}").__path__)
         text = Path(places[0], "roles", name, "meta", "argument_specs.yml").read_text(encoding="utf-8")
     except (ImportError, OSError):
+        systems = [f"{OWN}{each}" for each in unique(each.role for name, each in PLAYBOOKS.items() if name != FLEET)]
         raise AnsibleLookupError(
-            f"upgrade_system is {role}, and no such role with an argument specification is installed."
-            f" Give the whole name of a role, such as {OPENSEARCH_ROLE}."
+            f"{SYSTEM} is {role}, and no such role with an argument specification is installed: {which_is_meant(role, systems)}"
         ) from None
     return {entry: said["options"] for entry, said in yaml_load(text)["argument_specs"].items()}
 

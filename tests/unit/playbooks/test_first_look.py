@@ -62,6 +62,15 @@ def test_faults_are_said_at_once_before_anything_is_asked(
     assert len(output) < LONGEST * 2, output  # the message is printed twice from ansible-core 2.19 on
 
 
+def test_a_system_that_is_misspelt_is_a_fault_like_any_other(ansible_environment: Mapping[str, str]) -> None:
+    code, output = play("plan", {"upgrade_system": "stateful.upgrade.opensaerch"}, ansible_environment)
+    assert code != 0
+    assert "is installed: did you mean stateful.upgrade.opensearch?" in output
+    assert "Nothing was done." in output
+    assert '"inputs_wrong"' in output
+    assert "lookup" not in output
+
+
 def test_variables_of_the_inventory_are_looked_at_too(ansible_environment: Mapping[str, str], tmp_path: Path) -> None:
     inventory = tmp_path / "inventory.json"
     here = {"upgrade_gate_timeout": "{{ seconds }}", "seconds": "soon", "upgrade_membrs": ["a"]}

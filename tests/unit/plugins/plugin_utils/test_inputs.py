@@ -385,8 +385,9 @@ def test_a_playbook_of_one_system_takes_no_other() -> None:
 
 
 def test_a_system_that_nobody_has_is_refused() -> None:
-    for role in ("stateful.upgrade.nothing", "nobody.nowhere.nothing", "nothing"):
-        with pytest.raises(AnsibleLookupError, match=f"upgrade_system is {role}, and no such role.* whole name"):
+    meant = {"stateful.upgrade.opensaerch": "did you mean stateful.upgrade.opensearch", "nobody.nowhere.x": "there are"}
+    for role, ends in meant.items():
+        with pytest.raises(AnsibleLookupError, match=f"^upgrade_system is {role}, and no such role.*: {ends}"):
             specified(role)
 
 
