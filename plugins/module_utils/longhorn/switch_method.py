@@ -111,7 +111,7 @@ INSTANCE_MANAGER_UPGRADES = _by_longhorn(
     # The image of the only instance manager of a node is changed in its place.
     "instance_manager_upgrades",
     UpgradeKinds.INSTANCE_MANAGER_UPGRADES,
-    # Engines of standby volumes, which are refused, are left where they are; those without a frontend otherwise are not.
+    # Engines of standby volumes, which are refused, are left where they are. Others without a frontend are moved.
     frozenset(
         {
             (State.REFUSED, "system_not_upgraded"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -27,6 +26,7 @@ from .reasons import (
     system_not_upgraded,
 )
 from .recurring_jobs import jobs_at
+from .settings import is_zero, of_v2, truth
 from .volumes import busy, detached, exposed, immovable, unsettled
 
 UNKNOWN_VERSIONS = "unknown_versions"
@@ -84,7 +84,7 @@ def preflight(
             reasons.update(dict.fromkeys(_of_volume(seen, volume, nodes, extra_replicas)))
     if extra_replicas:
         reasons.update(dict.fromkeys(_of_room(seen, about.values(), first)))
-    if nodes and seen.settings.get(REBUILDS) == "0":
+    if nodes and is_zero(of_v2(seen, REBUILDS)):
         said = f"The setting {REBUILDS} is 0, so no replica would be rebuilt."
         reasons[refused("no_rebuild_slots", said, "Set it to at least 1.")] = None
     return Verdict(tuple(reasons))
@@ -165,7 +165,7 @@ def unlisted(seen: Longhorn, nodes: Sequence[str], image: str) -> list[str]:
 
 def _of_huge_pages(seen: Longhorn, node: Node) -> Iterator[Reason]:
     """Longhorn's own condition decides; without it, the capacity that the Kubernetes node reports."""
-    if _of_v2(seen, HUGE_PAGES) == "false":
+    if truth(of_v2(seen, HUGE_PAGES)) is False:
         return
     remedy = "Give the Kubernetes node 2 MiB huge pages, and restart its kubelet."
     pages = node.conditions.get("HugePagesAvailable")
@@ -176,23 +176,13 @@ def _of_huge_pages(seen: Longhorn, node: Node) -> Iterator[Reason]:
     if pages is not None:
         return
     known = seen.kubernetes_nodes.get(node.name)
-    wanted = _of_v2(seen, MEMORY)
+    wanted = of_v2(seen, MEMORY)
     if known is None or known.huge_pages is None or not wanted.isdecimal():
         said = f"It is not known whether node {node.name} has the huge pages that an instance manager needs."
         yield waiting("huge_pages_unknown", said, "Wait until longhorn-manager has checked the node.", about=node.name)
     elif known.huge_pages < int(wanted):
         said = f"Node {node.name} has {known.huge_pages} MiB of huge pages, and an instance manager needs {wanted} MiB."
         yield refused("huge_pages_missing", said, remedy)
-
-
-def _of_v2(seen: Longhorn, setting: str) -> str:
-    """The value of a setting for the v2 data engine, whether it is given for all or by data engine."""
-    value = seen.settings.get(setting, "")
-    try:
-        found = json.loads(value)
-    except ValueError:
-        return value
-    return str(found.get("v2", "")) if isinstance(found, dict) else value
 
 
 def _of_versions(name: str, old: str, new: str, accepted: Collection[str]) -> Iterator[Reason]:

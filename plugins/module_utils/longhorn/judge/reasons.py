@@ -130,9 +130,9 @@ def backing_images(seen: Longhorn, node: str) -> Iterator[Reason]:
 def backing_image_left(volume: Volume, node: str) -> Reason:
     """The remark on a detached volume with a backing image where Longhorn replaces the instance manager by itself."""
     said = (
-        f"Volume {volume.name} has backing image {volume.backing_image} and is detached. Its replica on node {node} does"
-        " not start once Longhorn has replaced the instance manager there: Longhorn 1.12 has removed the backing images"
-        " of the v2 data engine."
+        f"Volume {volume.name} has backing image {volume.backing_image} and is detached. Its replica on node {node}"
+        " does not start once Longhorn has replaced the instance manager there: Longhorn 1.12 has removed the backing"
+        " images of the v2 data engine."
     )
     remedy = (
         "Attach the volume and back it up while the instance manager of another version runs at one of its replicas;"

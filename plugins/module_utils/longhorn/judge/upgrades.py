@@ -22,6 +22,7 @@ from ..observe.upgrades import (
 )
 from .leftovers import left_by_another, left_by_run
 from .reasons import POD_EVENTS, engine_stays, node_unfit, node_unknown
+from .settings import of_v2, truth
 from .stages import Act, SwitchStage, SwitchStep, WantedSwitch, add_replicas
 from .stalls import causes
 from .volumes import immovable, is_whole, judge_copies, not_whole, rebuilds, touched
@@ -216,7 +217,7 @@ def automatic(seen: Longhorn) -> Iterator[Reason]:
     if seen.upgrades.kinds is not UpgradeKinds.INSTANCE_MANAGER_UPGRADES:
         return
     for name in AUTOMATIC:
-        if seen.settings.get(name) == "true":
+        if truth(of_v2(seen, name)):
             current = seen.upgrades.current_node
             at = f" It is at node {current}." if current else ""
             yield refused(
