@@ -181,10 +181,9 @@ def _entries(role: str) -> dict[str, Options]:
         places = list(import_module(f"ansible_collections.{collection}").__path__)
         text = Path(places[0], "roles", name, "meta", "argument_specs.yml").read_text(encoding="utf-8")
     except (ImportError, OSError):
-        systems = [f"{OWN}{each}" for each in unique(each.role for name, each in PLAYBOOKS.items() if name != FLEET)]
-        raise AnsibleLookupError(
-            f"{SYSTEM} is {role}, and no such role with an argument specification is installed: {which_is_meant(role, systems)}"
-        ) from None
+        systems = [f"{OWN}{name}" for name in unique(each.role for each in PLAYBOOKS.values()) if name != FLEET]
+        said = f"{SYSTEM} is {role}, and no such role with an argument specification is installed"
+        raise AnsibleLookupError(f"{said}: {which_is_meant(role, systems)}") from None
     return {entry: said["options"] for entry, said in yaml_load(text)["argument_specs"].items()}
 
 
