@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from copy import copy
 from importlib import import_module
 from typing import Any, cast
 
-from ansible.errors import AnsibleActionFail
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
 from ..module_utils.common.arguments import CONNECTIONS
-from ..module_utils.entry.parts import KUBEADM, OF_SYSTEM, PARTS, part_of
+from ..module_utils.entry.parts import KUBEADM, OF_SYSTEM, OS_IMAGE, PARTS, part_of
+from ..plugin_utils import kubeadm_steps, os_image_steps
 from ..plugin_utils.arguments_check import check_arguments
 from ..plugin_utils.batch_of_run import batch_of_run
 from ..plugin_utils.connection_inputs import unanswered
 from ..plugin_utils.in_process import InProcessAction, Module, Result
 from ..plugin_utils.inputs import OPENSEARCH_ROLE, SYSTEM
 from ..plugin_utils.kubeadm_settings import Kubeadm
-from ..plugin_utils.kubeadm_steps import carried_out
 from ..plugin_utils.of_run import Run
 from ..plugin_utils.on_machine import ModuleTimeLimit, TaskMachine
-from ..plugin_utils.run_options import ASKED, default_limit, given_by, own_options
+from ..plugin_utils.os_image_agent import URI
+from ..plugin_utils.os_image_settings import OsImage
+from ..plugin_utils.run_options import ASKED, LOCALHOST, default_limit, given_by, own_options, raw_variables
 from ..plugin_utils.settling_of_run import of_settling_state
-from ..plugin_utils.variables import module_of, path_of_module
+from ..plugin_utils.variables import OWN, module_of, path_of_module
 
 
 class ActionModule(InProcessAction):
@@ -39,25 +43,26 @@ class ActionModule(InProcessAction):
         """See `InProcessAction`."""
         # A task that is tried again has its options already.
         self._part = str(self._task.args.get("part") or self._part)
-        if self._part == KUBEADM:
+        if self._part in (KUBEADM, OS_IMAGE):
             return {**ActionBase.run(self, tmp, task_vars), **self._on_machine(dict(task_vars or {}))}
         if self._part == OF_SYSTEM:
             self._system = str(given_by(self._templar, task_vars or {})(SYSTEM) or OPENSEARCH_ROLE)
         return super().run(tmp, task_vars)
 
     def _on_machine(self, variables: dict[str, Any]) -> Result:
-        """The step of kubeadm on the machine of the task, which may be reached by any connection."""
-        contract = PARTS[KUBEADM].CONTRACT
+        """The step on the machine of the task, which may be reached by any connection."""
+        contract = PARTS[self._part].CONTRACT
         own = {name: value for name, value in self._task.args.items() if name not in (*CONNECTIONS, ASKED)}
         checked = check_arguments(contract, self._called(), own)
         if checked.error:
             return {"failed": True, "msg": checked.error}
         limit, found = ModuleTimeLimit(int(self._task.timeout or 0)), dict[str, Any]()
+        carry_out = self._module_alone if self._part == OS_IMAGE else self._module_on_machine
 
         def execute(name: str, options: dict[str, Any], checks: bool) -> dict[str, Any]:
             before, self._task.check_mode = self._task.check_mode, checks
             try:
-                result = limit.within(lambda: self._module_on_machine(name, options, variables))
+                result = limit.within(lambda: carry_out(name, options, variables))
             finally:
                 self._task.check_mode = before
             # Such as the Python that was found there.
@@ -65,14 +70,63 @@ class ActionModule(InProcessAction):
             found["warnings"] = [*found.get("warnings", ()), *(result.get("warnings") or ())]
             return result
 
-        machine = TaskMachine(execute, self.shown, checks=bool(self._task.check_mode))
-        role = Kubeadm(given_by(self._templar, variables))
-        done = carried_out(machine, role, checked.params["state"], checked.params["programs"])
+        def call(name: str, options: dict[str, Any], on_controller: bool) -> dict[str, Any]:
+            return limit.within(lambda: self._action(name, options, variables, on_controller))
+
+        machine = TaskMachine(execute, call, self.shown, checks=bool(self._task.check_mode))
+        given, asked = given_by(self._templar, variables), checked.params
+        if self._part == OS_IMAGE:
+            done = os_image_steps.carried_out(machine, OsImage(given), asked["state"])
+        else:
+            done = kubeadm_steps.carried_out(machine, Kubeadm(given), asked["state"], asked["programs"])
         return {**done, **{name: value for name, value in found.items() if value}}
+
+    def _action(self, name: str, options: dict[str, Any], variables: dict[str, Any], here: bool) -> dict[str, Any]:
+        """The result of another action on the machine, or on the controller (`here`) as of a task that delegates."""
+        task, context, connection, known = copy(self._task), self._play_context, self._connection, variables
+        task.action, task.args = name, {**self._shared_options(name), **options}
+        # Its options may have a token. What changes anything is not called in check mode.
+        task.no_log, task.check_mode = task.no_log or name == URI, False
+        if here:
+            task.delegate_to, task.become, context = LOCALHOST, False, copy(context)
+            connection = self._shared_loader_obj.connection_loader.get("local", context, os.devnull)
+            connection.set_options()
+            of_controller = {"ansible_facts": {}, **raw_variables(variables, LOCALHOST)}
+            known = {**variables, "ansible_delegated_vars": {LOCALHOST: of_controller}}
+        plugin = self._shared_loader_obj.action_loader.get(
+            name,
+            task=task,
+            connection=connection,
+            play_context=context,
+            loader=self._loader,
+            templar=self._templar,
+            shared_loader_obj=self._shared_loader_obj,
+        )
+        try:
+            return dict(plugin.run(task_vars=known))
+        finally:
+            plugin.cleanup()
+
+    def _shared_options(self, name: str) -> dict[str, Any]:
+        """The options that the play gives to the whole group of modules, if that one is of it."""
+        given = {option: value for option, value in self._task.args.items() if option in (*CONNECTIONS, ASKED)}
+        return given if name.startswith(f"{OWN}.") else {}
 
     def _module_on_machine(self, name: str, options: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
         called = f"ansible.builtin.{name}"
         return dict(self._execute_module(module_name=called, module_args=options, task_vars=variables))
+
+    def _module_alone(self, name: str, options: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
+        """As of a task of its own: its folder on the machine is removed, since a restart may remove it, too."""
+        shell = self._connection._shell
+        try:
+            return self._module_on_machine(name, options, variables)
+        except AnsibleConnectionFailure:
+            shell.tmpdir = None
+            raise
+        finally:
+            folder, shell.tmpdir = shell.tmpdir, None
+            self._remove_tmp_path(folder)
 
     def _called(self) -> str:
         return module_of(self._system) if self._system else super()._called()

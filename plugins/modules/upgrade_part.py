@@ -34,7 +34,8 @@ options:
       - V(image_checks) removes the throw-away pods with which a killed run has proven that images can be pulled, and
         V(longhorn_image_checks) those of Longhorn.
       - V(file_integrity) asks the File Integrity Operator of OpenShift to make its baseline again.
-      - V(kubeadm) carries out a step of the role C(stateful.upgrade.member_kubeadm) on a machine, by Ansible's modules.
+      - V(kubeadm) carries out a step of the role C(stateful.upgrade.member_kubeadm) on a machine, by Ansible's modules,
+        and V(os_image) one of C(stateful.upgrade.member_os_image).
       - V(canary_soak) waits until a batch, or the cluster of a fleet that went first, has proven itself.
       - V(upgrade_request) reads the request of the upgrade, and notes its state; V(upgrade_notice) sends a state of the
         upgrade to a webhook once.
@@ -62,6 +63,7 @@ options:
       - kubeadm
       - kubernetes_nodes
       - longhorn_image_checks
+      - os_image
       - prometheus_alerts
       - raised_replicas
       - start_window

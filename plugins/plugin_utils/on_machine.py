@@ -14,6 +14,8 @@ from ..module_utils.common.waiting import pause
 Json = Mapping[str, Any]
 Execute = Callable[[str, dict[str, Any], bool], dict[str, Any]]
 """Carries out a module by its name, its options, and whether it only checks."""
+Call = Callable[[str, dict[str, Any], bool], dict[str, Any]]
+"""Carries out an action of Ansible by its name, its options, and whether on the controller."""
 TRIES, PAUSE = 3, 10.0
 """A fetch changes nothing that runs, so a network that fails for a short time does not end the run."""
 TIMED_OUT = "timedout"
@@ -36,6 +38,7 @@ class TaskMachine:
     """The machine of a task."""
 
     execute: Execute
+    call: Call
     say: Callable[[str], None]
     """Shows a line."""
     checks: bool
@@ -49,12 +52,17 @@ class TaskMachine:
         Raises:
             Refused: the controller has ended. Its workers outlive it, and start nothing more.
         """
-        if ancestors(1) != controller():
-            raise Refused(
-                "The controller process that started this task is gone, so the task stops without acting."
-                " Run the playbook again: it continues where it was."
-            )
+        _go_on()
         return self.execute(name, options, self.checks if checks is None else checks)
+
+    def called(self, name: str, /, *, on_controller: bool, **options: Any) -> dict[str, Any]:
+        """The result of an action of Ansible, also if it has failed.
+
+        Raises:
+            Refused: the controller has ended.
+        """
+        _go_on()
+        return self.call(name, options, on_controller)
 
     def looked(self, step: str, name: str, /, **options: Any) -> dict[str, Any]:
         """The result of a module that changes nothing, whatever it says of that.
@@ -105,6 +113,14 @@ class TaskMachine:
             StepFailed: that cannot be seen.
         """
         return bool(self.looked(step, "stat", path=path)["stat"]["exists"])
+
+
+def _go_on() -> None:
+    if ancestors(1) != controller():
+        raise Refused(
+            "The controller process that started this task is gone, so the task stops without acting."
+            " Run the playbook again: it continues where it was."
+        )
 
 
 def proven(step: str, result: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..module_utils.common.reading import Unreadable, whole_part
@@ -13,6 +14,7 @@ from ..module_utils.machines.judge.host_operations import HostDecision, HostStep
 from ..module_utils.machines.observe.host_operations import HostPlan, HostState, HostStatus, host_plan, host_status
 from ..module_utils.machines.observe.node_updates import FailureKind
 from ..module_utils.run.start.approvals import digest_text
+from .os_image_settings import AFTER, BEFORE, OsImage
 
 Json = Mapping[str, Any]
 RETRIES = {FailureKind.TRANSIENT: 3, FailureKind.UNREACHABLE: 5}
@@ -21,19 +23,64 @@ LONGEST = 600
 API = "upgrade.stateful/v1alpha1"
 
 
-def until_of(seconds: Any) -> int:
+@dataclass(frozen=True)
+class Answers:
+    """The results of the modules that asked the agent and the machine."""
+
+    agent: Json
+    kept: Json
+    """With the stored plan."""
+    boot: Json
+    """With the id of the present boot of the machine."""
+
+
+@dataclass(frozen=True)
+class WantedStep:
+    """A step on a machine, as the run wants it."""
+
+    configuration: Json
+    """The host configuration, without the name of its operation."""
+    kubelet: str
+    """The version of the kubelet, as the look has seen it."""
+    until: int
+    """When its time is over, in seconds since 1970."""
+    interval: int
+    """Seconds between two looks."""
+    retries: Json
+    """The retries by the class of a failure, if the user has given any."""
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """What follows from the answers."""
+
+    step: HostStep
+    cause: str
+    plan: str
+    """The plan to store before it; empty to keep what is there."""
+    document: str
+    """The host configuration to submit."""
+    under_way: bool
+    """Whether an operation is, as far as is known."""
+    answered: bool = False
+    """Whether the agent has given an answer."""
+    operation: str = ""
+    """The name of the operation that is under way by that answer, or begins; empty without one."""
+
+
+def until_of(seconds: int) -> int:
     """The time that is so many seconds from now, in seconds since 1970."""
-    return int(time.time()) + int(seconds)
+    return int(time.time()) + seconds
 
 
-def seconds_left(until: Any) -> int:
+def seconds_left(until: int) -> int:
     """The seconds until a time, at least 1."""
-    return max(int(until) - int(time.time()), 1)
+    return max(until - int(time.time()), 1)
 
 
-def tries_left(until: Any, interval: Any) -> int:
+def tries_left(until: int, interval: int) -> int:
     """The number of looks until a time, so many seconds apart, at least 1."""
-    return max(seconds_left(until) // max(int(interval), 1), 1)
+    return max(seconds_left(until) // max(interval, 1), 1)
 
 
 def has_ended(result: Json) -> bool:
@@ -53,68 +100,58 @@ def fault_of(result: Json) -> str:
     return _status(result)[1]
 
 
-def configuration_of(wanted: Json, **given: Any) -> dict[str, Any]:
+def configuration_of(role: OsImage, step: str, *, controls: bool) -> dict[str, Any]:
     """The host configuration of a step, without the name of its operation.
 
-    Args:
-        wanted: The fields that the user adds.
-        given: `machine`, `step`, `course`, `version`, `image`, `control_plane` and `arguments`.
+    `controls` says whether the machine is one of the control plane.
     """
-    activates = given["step"] == "after_drain"
-    upgrade = " ".join(["kubeadm", "upgrade", *_course(given), *map(str, given["arguments"])])
-    script = [] if activates and given["control_plane"] else [upgrade]
+    activates = step == AFTER
+    upgrade = " ".join(["kubeadm", "upgrade", *_course(role, step), *role.words("arguments")])
+    script = [] if activates and controls else [upgrade]
+    image = role.image()
     return {
-        **wanted,
+        **role.fields("more"),
         "apiVersion": API,
         "kind": "HostConfiguration",
-        "machine": given["machine"],
+        "machine": role.node,
         "step": "AfterDrain" if activates else "BeforeDrain",
-        "kubernetesVersion": f"v{given['version']}",
-        "image": {"url": given["image"]["url"], "sha256": _checksum(given["image"])},
+        "kubernetesVersion": f"v{role.version}",
+        "image": {"url": image["url"], "sha256": _checksum(image)},
         "activate": activates,
         "script": [*script, *(["systemctl restart kubelet"] if activates else [])],
     }
 
 
-def _course(given: Json) -> list[str]:
-    if given["course"] == "apply" and given["step"] == "before_drain":
-        return ["apply", "-y", f"v{given['version']}"]
+def _course(role: OsImage, step: str) -> list[str]:
+    if step == BEFORE and role.text("course") == "apply":
+        return ["apply", "-y", f"v{role.version}"]
     return ["node"]
 
 
-def decided(answer: Json, **given: Any) -> dict[str, Any]:
-    """The next step, from the results of the tasks that asked the agent and the machine.
-
-    It has the `step`, the `cause`, the `plan` to store and the `document` to submit as text, and whether an operation
-    is `under_way`. If the agent has `answered`, `operation` is the name of that one, and empty without one.
-
-    Args:
-        answer: The result with the answer of the agent.
-        given: The results `kept` (the stored plan) and `boot`, and `configuration`, `kubelet`, `until`, `interval` and
-            `retries`.
-    """
-    asked = (answer, given["kept"], given["boot"])
-    late = seconds_left(given["until"]) <= int(given["interval"])
-    if any(each.get("unreachable") for each in asked):
+def decided(answers: Answers, wanted: WantedStep) -> NextStep:
+    """The next step."""
+    late = seconds_left(wanted.until) <= wanted.interval
+    if any(each.get("unreachable") for each in (answers.agent, answers.kept, answers.boot)):
         cause = "the machine cannot be reached" if late else ""
-        return _answer(HostDecision(HostStep.FAILED if late else HostStep.FOLLOW, cause=cause), given, under_way=True)
-    status, fault = _status(answer)
+        return _next(HostDecision(HostStep.FAILED if late else HostStep.FOLLOW, cause=cause), wanted, under_way=True)
+    status, fault = _status(answers.agent)
     if status is None:
-        return _answer(HostDecision(HostStep.FAILED, cause=fault), given, under_way=True)
-    configuration = given["configuration"]
+        return _next(HostDecision(HostStep.FAILED, cause=fault), wanted, under_way=True)
+    configuration = wanted.configuration
     image = _checksum(configuration["image"]) if configuration["activate"] else ""
-    differs = not image or status.image != image or given["kubelet"] != configuration["kubernetesVersion"][1:]
-    kept = _kept(str(given["kept"].get("stdout") or ""))
+    differs = not image or status.image != image or wanted.kubelet != configuration["kubernetesVersion"][1:]
+    kept = _kept(str(answers.kept.get("stdout") or ""))
     # Only the cluster shows the version of the control plane, and it has asked for this step.
     done = not image and kept is not None and kept.done
     # The subcommand of kubeadm changes once the first machine has written the version, but the work is the same.
     digest = digest_text({**configuration, "script": ""})
-    wanted = WantedHost(digest, image, differs and not (done and kept and kept.digest == digest), _budgets(given))
-    boot = str(given["boot"].get("stdout") or "").strip()
-    decision = next_host_step(kept, status, wanted, boot, late=late)
+    differs = differs and not (done and kept is not None and kept.digest == digest)
+    boot = str(answers.boot.get("stdout") or "").strip()
+    host = WantedHost(digest, image, differs, _budgets(wanted.retries))
+    decision = next_host_step(kept, status, host, boot, late=late)
     begins = decision.plan.operation if decision.step is HostStep.SUBMIT and decision.plan is not None else ""
     operation = _name_of(status) if _runs(status) else begins
-    return {**_answer(decision, given, under_way=bool(operation)), "answered": True, "operation": operation}
+    return replace(_next(decision, wanted, under_way=bool(operation)), answered=True, operation=operation)
 
 
 def _runs(status: HostStatus) -> bool:
@@ -125,18 +162,16 @@ def _name_of(status: HostStatus) -> str:
     return shortened(printable(status.operation), LONGEST) or "without a name"
 
 
-def _answer(decision: HostDecision, given: Json, *, under_way: bool) -> dict[str, Any]:
+def _next(decision: HostDecision, wanted: WantedStep, *, under_way: bool) -> NextStep:
     plan = decision.plan
-    document = {**given["configuration"], "operation": plan.operation} if plan is not None else {}
-    return {
-        "step": decision.step.value,
-        "cause": decision.cause,
-        "plan": json.dumps(plan.as_json(), sort_keys=True) if plan is not None else "",
-        "document": json.dumps(document, sort_keys=True),
-        "under_way": under_way,
-        "answered": False,
-        "operation": "",
-    }
+    document = {**wanted.configuration, "operation": plan.operation} if plan is not None else {}
+    return NextStep(
+        decision.step,
+        decision.cause,
+        plan=json.dumps(plan.as_json(), sort_keys=True) if plan is not None else "",
+        document=json.dumps(document, sort_keys=True),
+        under_way=under_way,
+    )
 
 
 def _status(result: Json) -> tuple[HostStatus | None, str]:
@@ -160,9 +195,8 @@ def _kept(text: str) -> HostPlan | None:
         return None
 
 
-def _budgets(given: Json) -> dict[FailureKind, int]:
-    own = given["retries"] or {}
-    return {each: int(own.get(each.value.lower(), count)) for each, count in RETRIES.items()}
+def _budgets(retries: Json) -> dict[FailureKind, int]:
+    return {each: int(retries.get(each.value.lower(), count)) for each, count in RETRIES.items()}
 
 
 def _checksum(image: Json) -> str:

@@ -27,6 +27,7 @@ LIMITS = {task: name for name, each in table().items() for task in each.limit_of
 """The variable for the `wait_timeout` of a module, or of one with an option, or with one of this value."""
 
 
+LOCALHOST = "localhost"
 FAILED_TASK = "ansible_failed_task"
 """The task that a rescue handles, as Ansible gives it."""
 OF_FAILED_TASK = ("name", "action", "no_log")
@@ -63,8 +64,7 @@ class OfHost(Mapping[str, Any]):
     def __init__(self, variables: Mapping[str, Any], host: str) -> None:
         """`variables` are those of any host, which lead to the others."""
         self._hostvars, self._host = variables.get("hostvars", {}), host
-        raw = getattr(self._hostvars, "raw_get", self._hostvars.get)(host)
-        self._raw: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {}
+        self._raw = raw_variables(variables, host)
 
     @cached_property
     def _without_templates(self) -> Mapping[str, Any]:
@@ -81,6 +81,13 @@ class OfHost(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._raw)
+
+
+def raw_variables(variables: Mapping[str, Any], host: str) -> Mapping[str, Any]:
+    """The variables of a host with their templates; `variables` are those of any host, which lead to the others."""
+    hostvars = variables.get("hostvars", {})
+    raw = getattr(hostvars, "raw_get", hostvars.get)(host)
+    return raw if isinstance(raw, Mapping) else {}
 
 
 def _is_result(name: str, value: Any) -> bool:
@@ -205,7 +212,7 @@ def _of_plain_hosts(options: Collection[str], arguments: Mapping[str, Any]) -> d
 
 def localhost(variables: Mapping[str, Any]) -> Mapping[str, Any]:
     """The variables of the controller, which has those of the whole run."""
-    return OfHost(variables, "localhost")
+    return OfHost(variables, LOCALHOST)
 
 
 def of_batch(variables: Mapping[str, Any], host: str) -> Mapping[str, Any]:

@@ -38,6 +38,9 @@ class _Connection:
     has_native_async: bool = False
     _shell: Any = field(default_factory=lambda: SimpleNamespace(tmpdir=None, env_prefix=lambda **_given: ""))
 
+    def set_options(self) -> None:
+        """It has none."""
+
 
 @dataclass
 class _Task:
@@ -58,6 +61,30 @@ class _Task:
     def get_path(self) -> str:
         """The file that it is in."""
         return self.file
+
+
+@dataclass
+class _Loaders:
+    """In the place of the loaders of plugins, for an action that calls others."""
+
+    wait: Callable[[Mapping[str, Any]], Result]
+    """Waits for the connection to the host."""
+    connection_loader: Any = field(default_factory=lambda: SimpleNamespace(get=lambda *_given: _Connection()))
+
+    @property
+    def action_loader(self) -> Any:
+        """The actions by name."""
+        return SimpleNamespace(get=self._action)
+
+    def _action(self, name: str, **given: Any) -> Any:
+        if name == f"{BUILT_IN}wait_for_connection":
+            return SimpleNamespace(run=lambda task_vars: self.wait(given["task"].args), cleanup=lambda: None)
+        return _plugin(name)(**given)
+
+
+def _plugin(action: str) -> Any:
+    """The action plugin of a module of the collection."""
+    return import_module(f"ansible_collections.{OWN}plugins.action.{action.removeprefix(OWN)}").ActionModule
 
 
 class Acting:
@@ -91,11 +118,11 @@ class Acting:
         acting = _Task(
             action, given, str(place.file), self._checks(task), no_log=bool(task.get("no_log")), timeout=limit
         )
-        plugin = import_module(f"ansible_collections.{OWN}plugins.action.{action.removeprefix(OWN)}")
         reached = None if "delegate_to" in task else self._facts.inventory(host).get("ansible_host")
         connection = _Connection("ssh") if reached else _Connection()
-        there = SimpleNamespace(remote_addr=reached)
-        carried = plugin.ActionModule(acting, connection, there, LOADER, templar, None).run(None, variables)
+        plugin = _plugin(action)(acting, connection, SimpleNamespace(remote_addr=reached), LOADER, templar, None)
+        vars(plugin)["_shared_loader_obj"] = _Loaders(lambda options: self._waited_for(host, options))
+        carried = plugin.run(None, variables)
         # As from another process: nothing of the result is shared with the task.
         found: Result = pickle.loads(pickle.dumps(carried))  # noqa: S301 - it is our own
         return found

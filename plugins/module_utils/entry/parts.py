@@ -15,7 +15,7 @@ from ..common.task import Contract, Outcome, Task
 from ..fleet import cluster_upgrade, fleet_plan
 from ..kubernetes import kubernetes_nodes
 from ..longhorn import left_image_checks as longhorn_image_checks
-from ..machines import kubeadm_part
+from ..machines import kubeadm_part, os_image_part
 from ..monitoring import alert_silence, external_dependencies, prometheus_alerts
 from ..opensearch import (
     cluster_snapshot,
@@ -40,8 +40,8 @@ class UpgradePart:
     run: Callable[[Task], Outcome]
 
 
-KUBEADM = "kubeadm"
-"""The part that is done on a machine by its action plugin."""
+KUBEADM, OS_IMAGE = "kubeadm", "os_image"
+"""The parts that are done on a machine by their action plugin."""
 _MODULES: Mapping[str, Any] = {
     "alert_silence": alert_silence,
     "canary_soak": canary_soak,
@@ -58,6 +58,7 @@ _MODULES: Mapping[str, Any] = {
     KUBEADM: kubeadm_part,
     "kubernetes_nodes": kubernetes_nodes,
     "longhorn_image_checks": longhorn_image_checks,
+    OS_IMAGE: os_image_part,
     "prometheus_alerts": prometheus_alerts,
     "raised_replicas": raised_replicas,
     "start_window": start_window,

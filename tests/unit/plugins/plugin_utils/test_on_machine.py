@@ -71,7 +71,11 @@ def test_nothing_more_is_started_once_the_controller_has_ended(monkeypatch: pyte
         started.append(name)
         return {"failed": name == "find", "changed": True}
 
-    machine = TaskMachine(execute, print, checks=False)
+    def call(name: str, _options: Result, _on_controller: bool) -> Result:
+        started.append(name)
+        return {}
+
+    machine = TaskMachine(execute, call, print, checks=False)
     machine.did("Write", "file", path="/x")
     with pytest.raises(StepFailed, match="Look"):
         machine.did("Look", "find")
@@ -79,4 +83,6 @@ def test_nothing_more_is_started_once_the_controller_has_ended(monkeypatch: pyte
     monkeypatch.setattr(on_machine, "controller", lambda: ("another",))
     with pytest.raises(Refused, match="controller process"):
         machine.result("file")
+    with pytest.raises(Refused, match="controller process"):
+        machine.called("ansible.builtin.uri", on_controller=True)
     assert started == ["file", "find"]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleFilterError
-from ansible_collections.stateful.upgrade.plugins.filter.os_image_answer import READERS, os_image_answer
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading import Unreadable
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.host_operations import (
     HostStep,
@@ -23,6 +21,17 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.
     host_status,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.node_updates import FailureKind
+from ansible_collections.stateful.upgrade.plugins.plugin_utils import os_image_answers
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.os_image_answers import (
+    Answers,
+    WantedStep,
+    fault_of,
+    has_ended,
+    is_busy,
+    seconds_left,
+    tries_left,
+    until_of,
+)
 
 IMAGE = "ab" * 32
 WANTED = WantedHost("d1", IMAGE, differs=True, budgets={FailureKind.TRANSIENT: 1})
@@ -122,9 +131,9 @@ GIVEN: dict[str, Any] = {
 
 
 def decided(told: Any, seconds: int = 600, **more: Any) -> dict[str, Any]:
-    until = os_image_answer(seconds, "until")
-    found: dict[str, Any] = os_image_answer(told, "decision", **{**GIVEN, "until": until, **more})
-    return found
+    given = {**GIVEN, "until": until_of(seconds), **more}
+    answers = Answers(told, given.pop("kept"), given.pop("boot"))
+    return asdict(os_image_answers.decided(answers, WantedStep(**given)))
 
 
 def test_the_decision_from_the_results_of_tasks() -> None:
@@ -156,17 +165,11 @@ def test_an_agent_without_an_answer_is_named() -> None:
     silent = decided({"rc": 127, "stderr": "osagent: not found"})
     assert (silent["step"], silent["cause"]) == ("failed", "the agent does not answer: osagent: not found")
     assert (silent["answered"], silent["under_way"]) == (False, True)
-    assert "cannot be read" in os_image_answer({"status": 200, "content": "<html>"}, "fault")
-    assert os_image_answer({"status": 503, "msg": "busy"}, "ended") is False
-    assert os_image_answer({"rc": 0, "stdout": '{"state": "Running"}'}, "busy") is True
+    assert "cannot be read" in fault_of({"status": 200, "content": "<html>"})
+    assert has_ended({"status": 503, "msg": "busy"}) is False
+    assert is_busy({"rc": 0, "stdout": '{"state": "Running"}'}) is True
 
 
-def test_the_filter_has_every_reading_and_refuses_others() -> None:
-    assert READERS.keys() == {"configuration", "decision", "ended", "busy", "fault", "until", "seconds", "tries"}
-    with pytest.raises(AnsibleFilterError, match="and not size"):
-        os_image_answer("", "size")
-    with pytest.raises(AnsibleFilterError, match="cannot read decision"):
-        os_image_answer({}, "decision")
-    until = os_image_answer(60, "until")
-    assert 0 < os_image_answer(until, "tries", interval=10) <= 6
-    assert os_image_answer(0, "seconds") == 1
+def test_the_time_that_is_left_allows_one_look_at_least() -> None:
+    assert 0 < tries_left(until_of(60), 10) <= 6
+    assert (seconds_left(0), tries_left(0, 10)) == (1, 1)
