@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.lab.certificates import Authority
-from tests.runs.machines import NAMESPACE, Machines, machines
+from tests.runs.machines import CHECK, NAMESPACE, Machines, machines
 from tests.runs.sampled import one_in
 from tests.runs.shipped import rights_of_machines
 from tests.runs.test_machines import FROM, TO, cordoned, is_upgraded, upgraded
@@ -248,10 +248,14 @@ def test_an_agent_is_asked_by_https_and_its_token_is_shown_nowhere(found: Machin
         path = tmp_path / "steps.yml"
         path.write_text(json.dumps([{"hosts": "worker-1", "gather_facts": False, "tasks": tasks}]), encoding="utf-8")
         given = {**GIVEN, "member_os_image_command": [], "target_version": TO, **own}
+        checked = found.here.play(str(path), given, *found.arguments, CHECK)
+        asked, begun = {*_AtUrl.tokens}, [*_AtUrl.submitted]
         ended = found.here.play(str(path), given, *found.arguments)
     finally:
         server.shutdown()
         server.server_close()
+    assert checked.code == 0, checked.output
+    assert (asked, begun) == ({"Bearer hush-hush"}, []), "check mode asks the agent, and gives it nothing"
     assert ended.code == 0, ended.output
     (document,) = _AtUrl.submitted
     assert (document["machine"], document["activate"], document["image"]) == ("worker-1", True, IMAGE)
