@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from importlib import import_module
 from typing import Any, cast
@@ -12,8 +12,8 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
 from ..module_utils.common.arguments import CONNECTIONS
-from ..module_utils.entry.parts import KUBEADM, OF_SYSTEM, OS_IMAGE, PARTS, part_of
-from ..plugin_utils import kubeadm_steps, os_image_steps
+from ..module_utils.entry.parts import KUBEADM, OF_SYSTEM, OS_IMAGE, PARTS, SERVICE, part_of
+from ..plugin_utils import kubeadm_steps, os_image_steps, service_steps
 from ..plugin_utils.arguments_check import check_arguments
 from ..plugin_utils.batch_of_run import batch_of_run
 from ..plugin_utils.connection_inputs import unanswered
@@ -24,9 +24,31 @@ from ..plugin_utils.of_run import Run
 from ..plugin_utils.on_machine import ModuleTimeLimit, TaskMachine
 from ..plugin_utils.os_image_agent import URI
 from ..plugin_utils.os_image_settings import OsImage
-from ..plugin_utils.run_options import ASKED, LOCALHOST, default_limit, given_by, own_options, raw_variables
+from ..plugin_utils.run_options import (
+    ASKED,
+    LOCALHOST,
+    GivenVariables,
+    default_limit,
+    given_by,
+    own_options,
+    raw_variables,
+)
 from ..plugin_utils.settling_of_run import of_settling_state
 from ..plugin_utils.variables import OWN, module_of, path_of_module
+
+OnMachine = Callable[[TaskMachine, GivenVariables, Mapping[str, Any]], Result]
+"""Carries out a part on the machine of the task, with the variables there and the options of the part."""
+ON_MACHINE: Mapping[str, OnMachine] = {
+    KUBEADM: lambda machine, given, asked: kubeadm_steps.carried_out(
+        machine, Kubeadm(given), asked["state"], asked["programs"]
+    ),
+    OS_IMAGE: lambda machine, given, asked: os_image_steps.carried_out(machine, OsImage(given), asked["state"]),
+    SERVICE: lambda machine, given, asked: service_steps.carried_out(
+        machine, service_steps.Service(given), asked["state"]
+    ),
+}
+SECRET = (URI, service_steps.COPY)
+"""The actions whose options may have a token or a password."""
 
 
 class ActionModule(InProcessAction):
@@ -43,7 +65,7 @@ class ActionModule(InProcessAction):
         """See `InProcessAction`."""
         # A task that is tried again has its options already.
         self._part = str(self._task.args.get("part") or self._part)
-        if self._part in (KUBEADM, OS_IMAGE):
+        if self._part in ON_MACHINE:
             return {**ActionBase.run(self, tmp, task_vars), **self._on_machine(dict(task_vars or {}))}
         if self._part == OF_SYSTEM:
             self._system = str(given_by(self._templar, task_vars or {})(SYSTEM) or OPENSEARCH_ROLE)
@@ -57,7 +79,7 @@ class ActionModule(InProcessAction):
         if checked.error:
             return {"failed": True, "msg": checked.error}
         limit, found = ModuleTimeLimit(int(self._task.timeout or 0)), dict[str, Any]()
-        carry_out = self._module_alone if self._part == OS_IMAGE else self._module_on_machine
+        carry_out = self._module_on_machine if self._part == KUBEADM else self._module_alone
 
         def execute(name: str, options: dict[str, Any], checks: bool) -> dict[str, Any]:
             before, self._task.check_mode = self._task.check_mode, checks
@@ -74,19 +96,15 @@ class ActionModule(InProcessAction):
             return limit.within(lambda: self._action(name, options, variables, on_controller))
 
         machine = TaskMachine(execute, call, self.shown, checks=bool(self._task.check_mode))
-        given, asked = given_by(self._templar, variables), checked.params
-        if self._part == OS_IMAGE:
-            done = os_image_steps.carried_out(machine, OsImage(given), asked["state"])
-        else:
-            done = kubeadm_steps.carried_out(machine, Kubeadm(given), asked["state"], asked["programs"])
+        done = ON_MACHINE[self._part](machine, given_by(self._templar, variables), checked.params)
         return {**done, **{name: value for name, value in found.items() if value}}
 
     def _action(self, name: str, options: dict[str, Any], variables: dict[str, Any], here: bool) -> dict[str, Any]:
         """The result of another action on the machine, or on the controller (`here`) as of a task that delegates."""
         task, context, connection, known = copy(self._task), self._play_context, self._connection, variables
         task.action, task.args = name, {**self._shared_options(name), **options}
-        # Its options may have a token. What changes anything is not called in check mode.
-        task.no_log, task.check_mode = task.no_log or name == URI, False
+        # What changes anything is not called in check mode.
+        task.no_log, task.check_mode = task.no_log or name in SECRET, False
         if here:
             task.delegate_to, task.become, context = LOCALHOST, False, copy(context)
             connection = self._shared_loader_obj.connection_loader.get("local", context, os.devnull)

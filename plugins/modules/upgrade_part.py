@@ -35,7 +35,8 @@ options:
         V(longhorn_image_checks) those of Longhorn.
       - V(file_integrity) asks the File Integrity Operator of OpenShift to make its baseline again.
       - V(kubeadm) carries out a step of the role C(stateful.upgrade.member_kubeadm) on a machine, by Ansible's modules,
-        and V(os_image) one of C(stateful.upgrade.member_os_image).
+        V(os_image) one of C(stateful.upgrade.member_os_image), and V(service) one of
+        C(stateful.upgrade.member_service) on the host of a member.
       - V(canary_soak) waits until a batch, or the cluster of a fleet that went first, has proven itself.
       - V(upgrade_request) reads the request of the upgrade, and notes its state; V(upgrade_notice) sends a state of the
         upgrade to a webhook once.
@@ -66,6 +67,7 @@ options:
       - os_image
       - prometheus_alerts
       - raised_replicas
+      - service
       - start_window
       - system
       - tell

@@ -67,8 +67,8 @@ class _Task:
 class _Loaders:
     """In the place of the loaders of plugins, for an action that calls others."""
 
-    wait: Callable[[Mapping[str, Any]], Result]
-    """Waits for the connection to the host."""
+    built_in: Mapping[str, Callable[[Mapping[str, Any]], Result]]
+    """Those of Ansible on the host, by name."""
     connection_loader: Any = field(default_factory=lambda: SimpleNamespace(get=lambda *_given: _Connection()))
 
     @property
@@ -77,8 +77,9 @@ class _Loaders:
         return SimpleNamespace(get=self._action)
 
     def _action(self, name: str, **given: Any) -> Any:
-        if name == f"{BUILT_IN}wait_for_connection":
-            return SimpleNamespace(run=lambda task_vars: self.wait(given["task"].args), cleanup=lambda: None)
+        if name in self.built_in:
+            work = self.built_in[name]
+            return SimpleNamespace(run=lambda task_vars: work(given["task"].args), cleanup=lambda: None)
         return _plugin(name)(**given)
 
 
@@ -121,7 +122,11 @@ class Acting:
         reached = None if "delegate_to" in task else self._facts.inventory(host).get("ansible_host")
         connection = _Connection("ssh") if reached else _Connection()
         plugin = _plugin(action)(acting, connection, SimpleNamespace(remote_addr=reached), LOADER, templar, None)
-        vars(plugin)["_shared_loader_obj"] = _Loaders(lambda options: self._waited_for(host, options))
+        built_in: dict[str, Callable[[Mapping[str, Any]], Result]] = {
+            f"{BUILT_IN}wait_for_connection": lambda options: self._waited_for(host, options),
+            f"{BUILT_IN}copy": lambda options: self._on_host(host, "copy", options, 0, checks=False),
+        }
+        vars(plugin)["_shared_loader_obj"] = _Loaders(built_in)
         carried = plugin.run(None, variables)
         # As from another process: nothing of the result is shared with the task.
         found: Result = pickle.loads(pickle.dumps(carried))  # noqa: S301 - it is our own

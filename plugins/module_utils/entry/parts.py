@@ -24,6 +24,7 @@ from ..opensearch import (
     grown_volumes,
     left_image_checks,
     raised_replicas,
+    service_part,
 )
 from ..openshift import file_integrity
 from ..run import canary_soak
@@ -40,7 +41,7 @@ class UpgradePart:
     run: Callable[[Task], Outcome]
 
 
-KUBEADM, OS_IMAGE = "kubeadm", "os_image"
+KUBEADM, OS_IMAGE, SERVICE = "kubeadm", "os_image", "service"
 """The parts that are done on a machine by their action plugin."""
 _MODULES: Mapping[str, Any] = {
     "alert_silence": alert_silence,
@@ -61,6 +62,7 @@ _MODULES: Mapping[str, Any] = {
     OS_IMAGE: os_image_part,
     "prometheus_alerts": prometheus_alerts,
     "raised_replicas": raised_replicas,
+    SERVICE: service_part,
     "start_window": start_window,
     "tell": tell,
     "upgrade_notice": upgrade_notice,
