@@ -54,7 +54,9 @@ def run(task: Task, judge_batch: JudgeBatch = may_go_down) -> Outcome:
         batch = [*params["batch"], *(name for name in params["kubernetes_nodes"] if name in seen.nodes)]
         if moment == "before_batch":
             return judge_batch(seen, batch, params["expected"])
-        whole = all_whole(seen, params["expected"], batch)
+        # A batch without a part of Longhorn has no volumes.
+        named = params["batch"] or params["kubernetes_nodes"]
+        whole = all_whole(seen, params["expected"], batch if named else None)
         if not params["target_version"]:
             return whole
         image = image_of(seen)

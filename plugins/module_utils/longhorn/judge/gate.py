@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from ...common.verdict import Reason, Verdict, refused, waiting
 from ...common.words import enumerate_few
@@ -73,14 +73,14 @@ def _of_volume(seen: Longhorn, volume: Volume, batch: Collection[str]) -> Iterat
     yield from busy(seen, volume)
 
 
-def all_whole(seen: Longhorn, expected: Collection[str], names: Sequence[str] = ()) -> Verdict:
+def all_whole(seen: Longhorn, expected: Collection[str], names: Collection[str] | None = None) -> Verdict:
     """Whether all attached volumes are healthy with their engines where they are wanted, and all nodes are ready.
 
     With `names` only the volumes with an engine or a replica on these nodes count.
     """
     reasons = [*_nodes(seen, (), expected)]
     for name, volume in sorted(seen.volumes.items()):
-        if names and not places(seen, volume) & set(names):
+        if names is not None and not places(seen, volume) & set(names):
             continue
         reasons += unsettled(volume)
         if not volume.attached:

@@ -89,6 +89,8 @@ def test_the_next_batch_waits_until_the_volumes_near_the_last_one_are_whole(driv
     worse = drive(three(degraded, Volume("logs", ("n2",), attached="n2"), settings=settings))
     found = asked(worse, "whole", "n3")
     assert {each.code for each in found.verdict.deciding()} == {"volume_degraded", "timed_out"}
+    # A volume that is not near the batch holds nothing up, also where the batch has no part of Longhorn.
+    assert asked(worse, "whole", "elsewhere").verdict.passed
 
 
 def test_nothing_is_changed_so_nothing_has_to_be_put_back(drive: type[Driver]) -> None:
