@@ -68,7 +68,7 @@ def test_a_pod_is_deleted_after_its_time_where_that_is_allowed(blocked: Blocked)
     blocked.here.sandbox.apply(blocked.rights)
     planned = blocked.cluster.plan(upgrade_allow_forced_drains=[RUNG])
     assert planned.code == 0, planned.output
-    assert f"1 pods may be deleted: {SEARCH}/{blocked.name}." in planned.output
+    assert f"1 pod may be deleted: {SEARCH}/{blocked.name}." in planned.output
     ended = blocked.here.play(PLAYBOOK, blocked.cluster.agreed(upgrade_allow_forced_drains=[RUNG]))
     assert ended.code == 0, ended.output
     assert "waiting 14 min" in ended.output

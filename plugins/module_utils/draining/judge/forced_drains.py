@@ -14,6 +14,7 @@ from typing import Any
 
 from ...common.verdict import Reason, as_verdict, remark
 from ...common.words import enumerate_few
+from ...run.output.plan_text import counted
 from ..observe.workloads import PlacedPod
 
 EVICT, DELETE, DELETE_NOW = "evict", "delete", "delete_now"
@@ -93,7 +94,7 @@ def judge_forced(
         named = enumerate_few(f"{each.namespace}/{each.name}" for each in covered) or "none now"
         yield remark(
             "drains_forced",
-            f"Pods that hold a drain up are forced ({'; '.join(map(str, rungs))}). {len(covered)} pods may be deleted:"
-            f" {named}.",
+            f"Pods that hold a drain up are forced ({'; '.join(map(str, rungs))}). {counted(len(covered), 'pod')} may"
+            f" be deleted: {named}.",
             "Take a namespace out of allow_forced_drains if its pods may not be deleted.",
         )

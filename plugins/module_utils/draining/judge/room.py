@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ...common.verdict import Reason, as_verdict, remark
 from ...common.words import first_few
+from ...run.output.plan_text import counted
 from ..observe.workloads import LabelRule, PlacedPod, PlacementRules, RoomyNode, Taint, Term, Toleration, Workloads
 
 MOST_SHOWN = 3
@@ -49,7 +50,7 @@ def judge_room(seen: Workloads, batches: Mapping[str, Collection[str]]) -> Itera
         names = first_few([each.batch for each in found[MOST_SHOWN:]])
         yield remark("no_room", f"The same holds for pods of {len(found) - MOST_SHOWN} further batches: {names}.")
     left = [
-        f"{rule} ({count} pods)"
+        f"{rule} ({counted(count, 'pod')})"
         for rule, count in (
             ("affinity to other pods", sum(pod.by_other_pods for pod in moving)),
             ("topology spread", sum(pod.is_spread for pod in moving)),

@@ -69,9 +69,11 @@ def proof_of(seen: Longhorn, node: str) -> str:
     if not attached:
         return "no volume is attached there"
     bare = [each.name for each in attached if not healthy_nodes(seen, each) - {node}]
+    several = len(attached) > 1
     if bare:
-        return f"{len(bare)} of its {len(attached)} volumes have no healthy replica elsewhere"
-    return f"each of its {len(attached)} volumes keeps a healthy replica elsewhere"
+        which = f"{len(bare)} of its {len(attached)} volumes" if several else "its volume"
+        return f"{which} {'has' if len(bare) == 1 else 'have'} no healthy replica elsewhere"
+    return f"{f'each of its {len(attached)} volumes' if several else 'its volume'} keeps a healthy replica elsewhere"
 
 
 def version_text(seen: Longhorn, node: str) -> str:

@@ -69,5 +69,5 @@ def test_the_plan_names_what_is_allowed_and_the_pods_that_it_covers() -> None:
     (reason,) = judge_forced([POD, elsewhere], ["worker-0"], RUNGS).reasons
     assert reason.code == "drains_forced"
     assert "delete after 300 s in web, jobs-*, openshift-*; delete_now after 600 s in jobs-*" in reason.message
-    assert "1 pods may be deleted: jobs-1/a." in reason.message
+    assert "1 pod may be deleted: jobs-1/a." in reason.message
     assert not judge_forced([POD], ["worker-0"], ()).reasons

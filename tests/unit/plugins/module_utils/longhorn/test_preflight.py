@@ -258,6 +258,18 @@ def test_nodes_that_a_run_has_begun_come_first_and_finished_ones_not_at_all() ->
     assert order(seen, NEW)[0].proof == "each of its 3 volumes keeps a healthy replica elsewhere"
 
 
+@pytest.mark.parametrize(
+    ("places", "said"),
+    [
+        ({"vol-1": ("n1", SPREAD)}, "its volume keeps a healthy replica elsewhere"),
+        ({"vol-1": ("n1", ("n1",))}, "its volume has no healthy replica elsewhere"),
+        (F1, "1 of its 3 volumes has no healthy replica elsewhere"),
+    ],
+)
+def test_the_proof_of_a_node_counts_its_volumes(places: Places, said: str) -> None:
+    assert order(world(places), NEW)[0].proof == said
+
+
 def test_a_begun_node_stays_in_the_plan_while_it_has_no_instance_manager() -> None:
     seen = with_managers(marked(world(S1), "n2"), "n2")
     assert [turn.node for turn in order(seen, NEW)] == ["n2", "n1", "n3"]
