@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.runs import chosen, executor
@@ -22,12 +22,17 @@ class Person:
     """The playbooks that one person runs next to the upgrade."""
 
     def __init__(
-        self, given: Mapping[str, Any], left: Callable[[], Iterable[str]] = tuple, arguments: Sequence[str] = ()
+        self,
+        given: Mapping[str, Any],
+        left: Callable[[], Iterable[str]] = tuple,
+        arguments: Sequence[str] = (),
+        after: Collection[str] = (ABORT, SETTLE),
     ) -> None:
         """`given` are the variables of these playbooks, `arguments` those of their command line.
 
-        `left` has a sentence for each thing that is wrong as soon as everything is said to be put back.
+        `left` has a sentence for each thing that is wrong as soon as one of the playbooks `after` has ended well.
         """
+        self._after = after
         self._given, self._left_now, self._arguments = given, left, arguments
         self._begun: list[tuple[str, BegunHere]] = []
         self._left: list[str] = []
@@ -60,7 +65,7 @@ class Person:
             ended = chosen.play(playbook, self._given, *self._arguments)
             if ended.code == 0 and playbook in WITHOUT_LOCK:
                 self._paused = playbook == PAUSE
-            elif ended.code == 0:
+            elif ended.code == 0 and playbook in self._after:
                 self._left += [f"The playbook {playbook} has ended well: {each}." for each in self._left_now()]
             return ended
 

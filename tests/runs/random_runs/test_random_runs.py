@@ -205,3 +205,9 @@ def test_a_story_is_shrunk_to_the_things_that_make_it_fail() -> None:
     assert len(smallest.indices) == 1
     assert smallest.options == {}
     assert [pool.replicas for pool in smallest.pools] == [3, 3]
+
+
+def test_pools_that_a_person_has_let_go_by_settling_between_two_passes_are_no_fault() -> None:
+    # Found by seed 500029: the first pass had ended paused, so that the lock was free.
+    system = SYSTEMS["openshift"]
+    assert not system.play(system.story_of(500029)).faults

@@ -13,7 +13,7 @@ from tests.runs.random_runs.openshift.database import Database
 from tests.runs.random_runs.openshift.events import HappeningToOpenShift
 from tests.runs.random_runs.openshift.requested import Requested
 from tests.runs.random_runs.openshift.story import FORCED, SPARE, OpenShiftStory
-from tests.runs.random_runs.person import Person
+from tests.runs.random_runs.person import ABORT, Person
 from tests.runs.random_runs.playing import ByPlaybook
 from tests.runs.random_runs.story import Event
 from tests.runs.shipped import GROUP
@@ -59,7 +59,8 @@ class OpenShiftStage(ByPlaybook):
         self._notices = Notices() if story.requested else None
         self._hook = f"{here.calling.serve(self._notices).url}{HOOK}" if self._notices is not None else ""
         self._requested = self._request() if story.requested else None
-        self._person = Person({**self._own(), **SYSTEM}, self._let_go)
+        # The playbook settle lets the pools go, as its documentation says.
+        self._person = Person({**self._own(), **SYSTEM}, self._let_go, after=(ABORT,))
         self._person.watched_by(self.observer)
         self._happening = HappeningToOpenShift(here, self.openshift, story, self._requested, self._person)
         self.observer.told, self.observer.sends_notices = self._told, story.requested
