@@ -71,11 +71,16 @@ def _wrong_parts(name: str, value: Any, options: Mapping[str, Mapping[str, Any]]
             yield f"{where} is not an option: {which_is_meant(str(part), known)}"
         elif parts[part] is not None and "options" in known[part]:
             yield from _wrong_parts(where, parts[part], known[part]["options"])
-        elif parts[part] is not None and (known[part]["type"] in ("int", "bool", "list") or _form_of(where)):
+        elif parts[part] is not None and _is_checked(where, known[part]):
             # Every list among them (the hosts) must have an element.
             fault = _fault(where, parts[part], {**known[part], "filled": True})
             if fault:
                 yield f"{where} {fault}."
+
+
+def _is_checked(where: str, option: Mapping[str, Any]) -> bool:
+    """Whether more is known of a part than that it is text, which Ansible makes of any value."""
+    return option["type"] in ("int", "bool", "list") or "choices" in option or _form_of(where) is not None
 
 
 def by_any_name(options: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:

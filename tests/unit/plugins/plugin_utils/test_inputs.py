@@ -154,6 +154,7 @@ def test_the_name_of_a_member_belongs_to_a_host() -> None:
         ("upgrade_webhook", f"ftp://{SECRET}", f" must be {FORMS['url'].said}."),
         ("upgrade_approvals", [{"name": "a", "after": -1}], "[0].after must be a whole number, 0 or more."),
         ("upgrade_approvals", [{"name": "a"}], "[0] has no after."),
+        ("upgrade_steps", [{"name": "a", "moment": "befor"}], "[0].moment must be one of before, after."),
         ("upgrade_tasks_after", {"a": 1}, " must be a list, such as [a, b]."),
         ("upgrade_allow_single_copy", {"a": 1}, " must be true, false or a list, such as [a, b]."),
         ("upgrade_members", True, " is 'True', and must be a list, such as [a, b]."),
