@@ -20,6 +20,8 @@ ROWS_OF_ARROWS = ("Arrow", "Here", "Shown by")
 REQUIREMENTS = ("Number", "Requirement", "Shown by")
 NOT_DONE = "; not done: "
 """The start of what is missing of a requirement, after the tests of what is there."""
+TRANSITION = re.compile(r"^([A-Z][A-Za-z, ]+) ─ (.+) ─► ([A-Z][a-z]+)", re.MULTILINE)
+"""A line of the diagram of phases on the page of the design: those that it leads from, its event, and the next one."""
 MOST_WORDS = 15
 REQUIREMENTS_OF_MACHINES = "### The requirements of machines in place"
 MANAGED = {
@@ -86,6 +88,14 @@ def test_every_transition_between_phases_is_shown_by_a_test_that_exists() -> Non
     for *_transition, shown in rows:
         assert NAMED.fullmatch(shown), shown
         assert missing(shown) == []
+
+
+def test_the_design_page_draws_every_transition_between_phases_and_no_other() -> None:
+    phases = page("design.md").partition("### The record and its phases")[2].partition("## 5.")[0]
+    drawn = [(before, event, then) for many, event, then in TRANSITION.findall(phases) for before in many.split(", ")]
+    assert sorted(drawn) == sorted(
+        (phase.value, event.value, then.value) for phase, row in LEADS_TO.items() for event, then in row.items()
+    )
 
 
 def test_every_box_of_a_managed_upgrade_is_shown_by_tests_that_exist() -> None:
