@@ -42,6 +42,12 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def counted(count: int, thing: str) -> str:
+    """So many things; a batch becomes batches."""
+    plural = f"{thing}es" if thing.endswith("ch") else f"{thing}s"
+    return f"{count:,} {thing if count == 1 else plural}"
+
+
 def duration(seconds: float) -> str:
     """A measured time for people: 36 s, 3 min 46 s, 1 h 5 min."""
     whole = round(seconds)

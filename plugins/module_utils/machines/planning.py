@@ -14,7 +14,7 @@ from ..common.side_by_side import ParallelWork
 from ..common.task import Outcome, Task
 from ..common.timestamps import utc_now
 from ..common.verdict import State, Verdict, combine
-from ..common.words import unique
+from ..common.words import counted, unique
 from ..draining.judge.forced_drains import FORCED, rungs_in
 from ..draining.judge.undrainable import ALLOW_UNMANAGED
 from ..draining.planned import PlannedDrains, judge_drains
@@ -22,7 +22,7 @@ from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import missing_rights, of_lock_and_record
 from ..run.colouring import Placement, Turn, most_of, readable_most
 from ..run.ordered import Whole, ordered
-from ..run.output.plan_text import Words, counted
+from ..run.output.plan_text import Words
 from ..workloads.going_down import foreseen
 from ..workloads.placed import placed
 from ..workloads.workload import LONGHORN, PROOF, WORKLOADS, conditions_of_workloads, is_asked

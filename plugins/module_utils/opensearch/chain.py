@@ -13,8 +13,7 @@ from typing import Any
 from ..common.errors import Refusal, refusal
 from ..common.task import Outcome, Task
 from ..common.verdict import combine
-from ..common.words import enumerate_few
-from ..run.output.plan_text import counted
+from ..common.words import counted, enumerate_few
 from ..run.record import kept_in
 from ..run.record.record_keeping import read_records
 from . import pool_order

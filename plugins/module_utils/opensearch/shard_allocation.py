@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..common.task import Outcome, Task
-from ..run.output.plan_text import counted
+from ..common.words import counted
 from .act import allocation
 from .observe.client import connect
 

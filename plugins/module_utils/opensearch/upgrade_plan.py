@@ -10,6 +10,7 @@ from ..common.arguments import OTHER_KUBERNETES
 from ..common.side_by_side import ParallelWork
 from ..common.task import Outcome, Task, sentences
 from ..common.verdict import Verdict, combine
+from ..common.words import counted
 from ..extra_machines import extra_machines
 from ..kubernetes import client as kubernetes
 from ..kubernetes.events import warn
@@ -18,7 +19,7 @@ from ..pools import admission, image_pull
 from ..pools.kept_sets import MISSING
 from ..pools.volume_sizes import VOLUMES
 from ..run.begin_and_end import Counting, System, part_of
-from ..run.output.plan_text import Words, counted
+from ..run.output.plan_text import Words
 from . import (
     chain,
     cluster_snapshot,

@@ -8,11 +8,11 @@ from typing import Any
 
 from ..common.task import Task
 from ..common.verdict import Verdict
+from ..common.words import counted
 from ..kubernetes.client import connect
 from ..kubernetes.rights import missing_rights
 from ..pools.growing import judge_growing, look_at_volumes
 from ..pools.volume_sizes import VolumesLook, WantedSize, wanted_sizes
-from ..run.output.plan_text import counted
 from .rights import VOLUMES
 
 GROWS = "grows"

@@ -9,11 +9,12 @@ from typing import Any
 from ..common.release import Release
 from ..common.task import Outcome, Task
 from ..common.verdict import State, Verdict, combine
+from ..common.words import counted
 from ..draining.judge.forced_drains import FORCED, rungs_in
 from ..kubernetes.client import connect
 from ..run.colouring import Turn, readable_most
 from ..run.ordered import Whole, ordered
-from ..run.output.plan_text import Words, counted
+from ..run.output.plan_text import Words
 from ..run.start.schedule import WindowEnd
 from ..workloads.workload import WORKLOADS, conditions_of_workloads
 from . import spare_workers

@@ -15,12 +15,11 @@ from ..common.errors import Conflict, Denied, Refusal
 from ..common.task import Outcome, Task, passed_or_raise
 from ..common.timestamps import timestamp_of, utc_now
 from ..common.verdict import State, Verdict, combine, remark
-from ..common.words import enumerate_few
+from ..common.words import counted, enumerate_few
 from ..draining.observe.kept_pods import kept_pods, pods_on
 from ..kubernetes.answers import is_not_found
 from ..kubernetes.client import KubernetesClient, connect
 from ..run.lock.lock_watch import writer_of
-from ..run.output.plan_text import counted
 from .act.changes import Acts
 from .judge.spare_workers import (
     Wanted,

@@ -12,7 +12,7 @@ from functools import partial
 
 from ..common.task import Outcome, Task
 from ..common.verdict import Reason, State, Verdict, as_verdict, waiting
-from ..common.words import enumerate_few
+from ..common.words import counted, enumerate_few
 from ..longhorn import health_gate as longhorn
 from ..longhorn.judge.away import deciding_sets as sets_of_volumes
 from ..longhorn.judge.gate import may_go_down
@@ -24,7 +24,6 @@ from ..opensearch.judge.gates import Scope, judge
 from ..opensearch.observe.client import connect
 from ..opensearch.observe.look import Look
 from ..run.away_sets import AwaySets
-from ..run.output.plan_text import counted
 
 NAMED = 3
 """The remarks of one kind that are made."""

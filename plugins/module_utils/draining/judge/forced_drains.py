@@ -13,8 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ...common.verdict import Reason, as_verdict, remark
-from ...common.words import enumerate_few
-from ...run.output.plan_text import counted
+from ...common.words import counted, enumerate_few
 from ..observe.workloads import PlacedPod
 
 EVICT, DELETE, DELETE_NOW = "evict", "delete", "delete_now"

@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...common.verdict import Reason, as_verdict, remark
-from ...common.words import first_few
-from ...run.output.plan_text import counted
+from ...common.words import counted, first_few
 from ..observe.workloads import LabelRule, PlacedPod, PlacementRules, RoomyNode, Taint, Term, Toleration, Workloads
 
 MOST_SHOWN = 3

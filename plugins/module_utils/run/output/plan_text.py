@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...common.verdict import sentence_of
-from ...common.words import first_few
+from ...common.words import counted, first_few
 from ..pace import duration_text
 from ..record.phases import Deed
 from ..start.approvals import Approval, points_in, unapproved
@@ -52,12 +52,6 @@ class Words:
     def units(self, count: int) -> str:
         """So many units."""
         return counted(count, self.unit)
-
-
-def counted(count: int, thing: str) -> str:
-    """So many things; a batch becomes batches."""
-    plural = f"{thing}es" if thing.endswith("ch") else f"{thing}s"
-    return f"{count:,} {thing if count == 1 else plural}"
 
 
 def plan_lines(plan: Mapping[str, Any], words: Words, approvals: Sequence[Approval] = ()) -> list[str]:
