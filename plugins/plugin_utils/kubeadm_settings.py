@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
-
-from ansible.module_utils.parsing.convert_bool import boolean
+from typing import Any, ClassVar
 
 from .kubeadm_plans import first_machine
-from .run_options import GivenVariables
+from .role_variables import RoleVariables
 
 MANIFESTS = "/etc/kubernetes/manifests"
 API_SERVER, ETCD = f"{MANIFESTS}/kube-apiserver.yaml", f"{MANIFESTS}/etcd.yaml"
@@ -22,31 +20,15 @@ OF_CONTROL_PLANE = "See whether it is a machine of the control plane"
 
 
 @dataclass(frozen=True)
-class Kubeadm:
+class Kubeadm(RoleVariables):
     """The variables of the role, each read when it is needed."""
 
-    given: GivenVariables
-
-    def text(self, name: str) -> str:
-        """A variable of the role, without the name of the role."""
-        return str(self.given(f"member_kubeadm_{name}") or "")
-
-    def words(self, name: str) -> list[str]:
-        """One that is a list."""
-        return [str(each) for each in self.given(f"member_kubeadm_{name}") or []]
-
-    def number(self, name: str) -> int:
-        """One that is a number."""
-        return int(self.given(f"member_kubeadm_{name}") or 0)
-
-    def flag(self, name: str) -> bool:
-        """One that is true or false."""
-        return bool(boolean(self.given(f"member_kubeadm_{name}") or False, strict=False))
+    role: ClassVar[str] = "member_kubeadm"
 
     @property
     def retries(self) -> Mapping[str, int]:
         """The budgets by the class of a failure."""
-        return dict(self.given("member_kubeadm_retries") or {})
+        return self.fields("retries")
 
     @cached_property
     def machine(self) -> Mapping[str, Any]:

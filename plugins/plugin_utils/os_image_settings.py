@@ -5,34 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
-from .run_options import GivenVariables
+from .role_variables import RoleVariables
 
 BEFORE, AFTER = "before_drain", "after_drain"
 
 
 @dataclass(frozen=True)
-class OsImage:
+class OsImage(RoleVariables):
     """The variables of the role, each read when it is needed."""
 
-    given: GivenVariables
-
-    def text(self, name: str) -> str:
-        """A variable of the role, without the name of the role."""
-        return str(self.given(f"member_os_image_{name}") or "")
-
-    def words(self, name: str) -> list[str]:
-        """One that is a list."""
-        return [str(each) for each in self.given(f"member_os_image_{name}") or []]
-
-    def number(self, name: str) -> int:
-        """One that is a number."""
-        return int(self.given(f"member_os_image_{name}") or 0)
-
-    def fields(self, name: str) -> dict[str, Any]:
-        """One that is a dictionary."""
-        return dict(self.given(f"member_os_image_{name}") or {})
+    role: ClassVar[str] = "member_os_image"
 
     @property
     def machine(self) -> dict[str, Any]:

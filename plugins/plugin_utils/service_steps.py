@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ..module_utils.run.failure import FAILED_STEP
 from .on_machine import Refused, StepFailed, TaskMachine, proven
-from .run_options import GivenVariables
+from .role_variables import RoleVariables
 
 Result = dict[str, Any]
 COPY = "ansible.builtin.copy"
@@ -24,20 +23,10 @@ SEE, PLACE = "See the configuration that is there", "Place the wanted configurat
 
 
 @dataclass(frozen=True)
-class Service:
+class Service(RoleVariables):
     """The variables of the role, each read when it is needed."""
 
-    given: GivenVariables
-
-    def text(self, name: str) -> str:
-        """A variable of the role, without the name of the role."""
-        value = self.given(f"member_service_{name}")
-        # A text that is JSON is read by the templates of ansible-core up to 2.18.
-        return value if isinstance(value, str) else json.dumps(value) if value else ""
-
-    def words(self, name: str) -> list[str]:
-        """One that is a list."""
-        return [str(each) for each in self.given(f"member_service_{name}") or []]
+    role: ClassVar[str] = "member_service"
 
     @property
     def wanted(self) -> str:
