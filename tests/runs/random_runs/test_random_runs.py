@@ -144,13 +144,14 @@ def test_a_cluster_that_is_refused_also_without_its_events_is_no_fault() -> None
     assert "no majority" in ending.refused
 
 
-def test_a_replica_that_a_person_takes_away_too_late_for_another_one_is_accepted_in_the_end() -> None:
-    # Found by seed 6190: a member of the new version had the only copy of a shard, which no other one takes.
+def test_a_replica_that_a_person_takes_away_too_late_for_another_one_is_not_needed_by_the_members_left() -> None:
+    # Found by seed 6190: a member of the new version, which does not go again, had the only copy of a shard, which no
+    # other one takes.
     options = {"upgrade_raise_replicas": True, "upgrade_batching": "disjoint", "upgrade_allow_quorum_loss": True}
     events = (Event(7, "node_dead", 89, 5.0), Event(44, "replicas_by_person", 51), Event(49, "never_ready", 6))
     ending = without_fault(6190, members(3), *events, orders=(4, 0), options={**PATIENCE, **options})
-    assert any("is refused: orders cannot get a replica" in each for each in ending.told)
-    # It is not accepted where no person has taken it away.
+    assert not any("is refused" in each for each in ending.told)
+    # It is needed of a member that goes.
     assert without_fault(6190, members(1), orders=(4, 0), options={**PATIENCE, **options}).refused
 
 
