@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..module_utils.run.failure import FAILED_STEP
 from .kubeadm_answers import differing, machine_of, said_last, version_in
 from .kubeadm_etcd import found, hand_over, save
 from .kubeadm_failures import failure_class
 from .kubeadm_packages import fetch, install, prove_versions
 from .kubeadm_settings import API_SERVER, MANIFESTS, OF_CONTROL_PLANE, Kubeadm
 from .kubeadm_trial import patiently, try_upgrade
-from .on_machine import Refused, StepFailed, TaskMachine
+from .on_machine import Refused, StepFailed, TaskMachine, ended
 
 Result = dict[str, Any]
 Step = Callable[[TaskMachine, Kubeadm], Result]
@@ -118,16 +117,10 @@ OF_PROGRAMS = {"installed": install, "proven": prove_versions}
 
 def carried_out(machine: TaskMachine, role: Kubeadm, state: str, programs: list[str]) -> Result:
     """The result of a step; without `programs` those are taken that are upgraded after the drain."""
-    more: Result = {}
-    try:
+
+    def work() -> Result:
         if state in OF_PROGRAMS:
-            more = OF_PROGRAMS[state](machine, role, programs or role.tools)
-        else:
-            more = STEPS[state](machine, role)
-    except StepFailed as failure:
-        more = {**failure.result, "failed": True, FAILED_STEP: failure.name}
-    except Refused as refused:
-        more = {"failed": True, "msg": str(refused)}
-    verdict: Result = {"state": "refused" if more.get("failed") else "passed", "reasons": []}
-    shared: Result = {"verdict": verdict, "before": {}, "waited": [], "next": ""}
-    return {**shared, **more, "actions": machine.acts, "changed": bool(machine.acts)}
+            return OF_PROGRAMS[state](machine, role, programs or role.tools)
+        return STEPS[state](machine, role)
+
+    return ended(machine, work)

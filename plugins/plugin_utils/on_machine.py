@@ -10,6 +10,7 @@ from typing import Any
 from ..module_utils.common.ancestry import ancestors, controller
 from ..module_utils.common.timestamps import now_text
 from ..module_utils.common.waiting import pause
+from ..module_utils.run.failure import FAILED_STEP
 
 Json = Mapping[str, Any]
 Execute = Callable[[str, dict[str, Any], bool], dict[str, Any]]
@@ -113,6 +114,24 @@ class TaskMachine:
             StepFailed: that cannot be seen.
         """
         return bool(self.looked(step, "stat", path=path)["stat"]["exists"])
+
+
+def ended(machine: TaskMachine, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The result of the task: what its work on the machine gives, or its failure."""
+    try:
+        more = work()
+    except (StepFailed, Refused) as failure:
+        more = as_failed(failure)
+    verdict: dict[str, Any] = {"state": "refused" if more.get("failed") else "passed", "reasons": []}
+    shared: dict[str, Any] = {"verdict": verdict, "before": {}, "waited": [], "next": ""}
+    return {**shared, **more, "actions": machine.acts, "changed": bool(machine.acts)}
+
+
+def as_failed(failure: StepFailed | Refused) -> dict[str, Any]:
+    """The failure as a part of a result."""
+    if isinstance(failure, StepFailed):
+        return {**failure.result, "failed": True, FAILED_STEP: failure.name}
+    return {"failed": True, "msg": str(failure)}
 
 
 def _go_on() -> None:

@@ -10,9 +10,8 @@ from typing import Any
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ..module_utils.machines.judge.host_operations import HostStep
-from ..module_utils.run.failure import FAILED_STEP
 from .kubeadm_settings import API_SERVER, OF_CONTROL_PLANE
-from .on_machine import Refused, StepFailed, TaskMachine, proven
+from .on_machine import Refused, StepFailed, TaskMachine, as_failed, ended, proven
 from .os_image_agent import Agent, reached
 from .os_image_answers import (
     Answers,
@@ -183,10 +182,8 @@ def operate(machine: TaskMachine, role: OsImage, step: str) -> Result:
     operation, end = _Operation(machine, role, step), dict[str, Any]()
     try:
         operation.carry_out()
-    except StepFailed as failure:
-        end = _failed(failure)
-    except Refused as refused:
-        end = {"failed": True, "msg": str(refused)}
+    except (StepFailed, Refused) as failure:
+        end = as_failed(failure)
     except AnsibleConnectionFailure as error:
         end = {"unreachable": True, "msg": str(error)}
     except AnsibleError as error:
@@ -220,16 +217,4 @@ STEPS: Mapping[str, Callable[[TaskMachine, OsImage], Result]] = {
 
 def carried_out(machine: TaskMachine, role: OsImage, state: str) -> Result:
     """The result of a step."""
-    try:
-        more = STEPS[state](machine, role)
-    except StepFailed as failure:
-        more = _failed(failure)
-    except Refused as refused:
-        more = {"failed": True, "msg": str(refused)}
-    verdict: Result = {"state": "refused" if more.get("failed") else "passed", "reasons": []}
-    shared: Result = {"verdict": verdict, "before": {}, "waited": [], "next": ""}
-    return {**shared, **more, "actions": machine.acts, "changed": bool(machine.acts)}
-
-
-def _failed(failure: StepFailed) -> Result:
-    return {**failure.result, "failed": True, FAILED_STEP: failure.name}
+    return ended(machine, lambda: STEPS[state](machine, role))

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..module_utils.run.failure import FAILED_STEP
-from .on_machine import Refused, StepFailed, TaskMachine, proven
+from .on_machine import StepFailed, TaskMachine, ended, proven
 from .role_variables import RoleVariables
 
 Result = dict[str, Any]
@@ -147,10 +146,4 @@ STEPS: Mapping[str, Callable[[TaskMachine, Service], Result]] = {
 
 def carried_out(machine: TaskMachine, role: Service, state: str) -> Result:
     """The result of a step."""
-    try:
-        more = STEPS[state](machine, role)
-    except StepFailed as failure:
-        more = {**failure.result, "failed": True, FAILED_STEP: failure.name}
-    except Refused as refused:
-        more = {"failed": True, "msg": str(refused)}
-    return {**more, "actions": machine.acts, "changed": bool(machine.acts)}
+    return ended(machine, lambda: STEPS[state](machine, role))
