@@ -50,10 +50,9 @@ from ansible.plugins.lookup import LookupBase
 
 from ..module_utils.run.order import is_reserved
 from ..plugin_utils.of_run import AGREED, Run
-from ..plugin_utils.run_options import OfHost
+from ..plugin_utils.run_options import LOCALHOST, OfHost
 from ..plugin_utils.variables import made_in
 
-LOCALHOST = "localhost"
 EVERYWHERE = {"all", "ungrouped"}
 """The groups that every host without one of its own is in."""
 

@@ -46,9 +46,8 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ..plugin_utils.run_options import GROUPS, given_by, localhost
+from ..plugin_utils.run_options import GROUPS, LOCALHOST, given_by, localhost
 
-LOCALHOST = "localhost"
 NO_HOST = "localhost,!localhost"
 MEMBERS = "members"
 RUN_ON = "upgrade_run_on"

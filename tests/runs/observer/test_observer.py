@@ -100,6 +100,17 @@ def pausing(_here: World, cluster: CalledCluster, observer: Observer) -> Callabl
     return behind
 
 
+def has_primary(cluster: CalledCluster, member: str) -> bool:
+    """Whether a member has a primary."""
+    shards = json.loads(cluster.ask("/_cat/shards/orders?format=json"))
+    return any(each["prirep"] == "p" and each["node"] == member for each in shards)
+
+
+def take_replicas_away(cluster: CalledCluster) -> None:
+    """A person lets the index have none."""
+    cluster.ask("/orders/_settings", "PUT", {"index": {"number_of_replicas": 0}})
+
+
 def lowering(_here: World, cluster: CalledCluster, _observer: Observer) -> Callable[[Request], None]:
     """A function for after a request: before a member with a primary is deleted, a person takes the replicas away."""
     restricted, asked = list[Request](), list[Request]()
@@ -108,10 +119,9 @@ def lowering(_here: World, cluster: CalledCluster, _observer: Observer) -> Calla
         if request.method == "PUT" and "cluster.routing.allocation.enable" in json.dumps(request.body):
             restricted.append(request)
         offered = request.body["metadata"]["name"] if request.query.get("dryRun") and restricted else ""
-        shards = json.loads(cluster.ask("/_cat/shards/orders?format=json")) if offered and not asked else []
-        if any(each["prirep"] == "p" and each["node"] == offered for each in shards):
+        if offered and not asked and has_primary(cluster, offered):
             asked.append(request)
-            cluster.ask("/orders/_settings", "PUT", {"index": {"number_of_replicas": 0}})
+            take_replicas_away(cluster)
 
     return behind
 
@@ -124,11 +134,9 @@ def lowering_late(here: World, cluster: CalledCluster, _observer: Observer) -> C
 
     def behind(request: Request) -> None:
         name = request.path.rpartition("/")[2]
-        is_deletion = request.method == "DELETE" and name in pods
-        shards = json.loads(cluster.ask("/_cat/shards/orders?format=json")) if is_deletion and not asked else []
-        if any(each["prirep"] == "p" and each["node"] == name for each in shards):
+        if request.method == "DELETE" and name in pods and not asked and has_primary(cluster, name):
             asked.append(request)
-            cluster.ask("/orders/_settings", "PUT", {"index": {"number_of_replicas": 0}})
+            take_replicas_away(cluster)
 
     return behind
 
