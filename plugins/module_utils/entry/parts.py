@@ -15,7 +15,6 @@ from ..common.task import Contract, Outcome, Task
 from ..fleet import cluster_upgrade, fleet_plan
 from ..kubernetes import kubernetes_nodes
 from ..longhorn import left_image_checks as longhorn_image_checks
-from ..machines import kubeadm_part, os_image_part
 from ..monitoring import alert_silence, external_dependencies, prometheus_alerts
 from ..opensearch import (
     cluster_snapshot,
@@ -24,7 +23,6 @@ from ..opensearch import (
     grown_volumes,
     left_image_checks,
     raised_replicas,
-    service_part,
 )
 from ..openshift import file_integrity
 from ..run import canary_soak
@@ -41,8 +39,23 @@ class UpgradePart:
     run: Callable[[Task], Outcome]
 
 
+def _never(_task: Task) -> Outcome:
+    """A module on the machine would need the Python of the controller there."""
+    raise AssertionError("a part on a machine is the work of its action plugin")
+
+
+def _on_machine(*states: str, **more: dict[str, Any]) -> UpgradePart:
+    """A part that its action plugin does on the machine of the task, by modules of Ansible (`plugin_utils/*_steps.py`).
+
+    `states` are its steps, and `more` its further options.
+    """
+    state: dict[str, Any] = {"type": "str", "required": True, "choices": [*states]}
+    return UpgradePart(Contract(argument_spec={"state": state, **more}, guarded=False), _never)
+
+
 KUBEADM, OS_IMAGE, SERVICE = "kubeadm", "os_image", "service"
-"""The parts that are done on a machine by their action plugin."""
+"""What the roles `member_kubeadm`, `member_os_image` and `member_service` do on a machine."""
+PROGRAMS: dict[str, Any] = {"type": "list", "elements": "str", "default": []}
 _MODULES: Mapping[str, Any] = {
     "alert_silence": alert_silence,
     "canary_soak": canary_soak,
@@ -56,13 +69,16 @@ _MODULES: Mapping[str, Any] = {
     "grown_volumes": grown_volumes,
     "health_figures": health_figures,
     "image_checks": left_image_checks,
-    KUBEADM: kubeadm_part,
+    KUBEADM: _on_machine(
+        *("asked", "seen", "fetched", "tried", "saved", "installed", "proven", "handed_over", "upgraded", "restarted"),
+        programs=PROGRAMS,
+    ),
     "kubernetes_nodes": kubernetes_nodes,
     "longhorn_image_checks": longhorn_image_checks,
-    OS_IMAGE: os_image_part,
+    OS_IMAGE: _on_machine("asked", "prepared", "before_drain", "after_drain", "ended"),
     "prometheus_alerts": prometheus_alerts,
     "raised_replicas": raised_replicas,
-    SERVICE: service_part,
+    SERVICE: _on_machine("seen", "stopped", "installed", "started", "forgotten"),
     "start_window": start_window,
     "tell": tell,
     "upgrade_notice": upgrade_notice,
